@@ -1,0 +1,84 @@
+# Job Engine: `make` lists what there is.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+TESTS ?= job_engine/tests
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
+SOURCES := job_engine benchmarks examples
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-unit lint format check benchmark services services-stop services-status clean
+
+help: ## List the targets
+	@echo 'Targets:'
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@echo 'Variables:'
+	@echo '  PYTHON=python3.12      the interpreter for a new $(VENV) (now: $(PYTHON))'
+	@echo '  PYTEST_ARGS="-k lease" further arguments for pytest'
+	@echo '  TESTS=path             run only this folder, file or test (with make test)'
+
+demo: $(VENV)/.base ## See it work: a few hundred jobs, failures, a killed worker; SQLite, under a minute
+	@$(BIN)/job-engine demo
+
+test: $(VENV)/.test ## Run every test this machine can run, on SQLite, PostgreSQL and MariaDB
+	@scripts/services start || true
+	@eval "$$(scripts/services env || true)"; \
+	if [ "$${CI:-}" = true ] && scripts/services can-install; then export JOB_ENGINE_REQUIRE_SERVICES=1; fi; \
+	$(BIN)/python -m pytest $(TESTS) $(PYTEST_ARGS)
+
+test-unit: $(VENV)/.test ## Run the tests that need no server: seconds
+	@$(BIN)/python -m pytest job_engine/tests/unit $(PYTEST_ARGS)
+
+lint: $(VENV)/.lint ## Check style (ruff) and types (mypy)
+	@$(BIN)/ruff check $(wildcard $(SOURCES))
+	@$(BIN)/ruff format --check $(wildcard $(SOURCES))
+	@$(BIN)/mypy
+
+format: $(VENV)/.lint ## Format the code, and fix what ruff can fix
+	@$(BIN)/ruff check --fix-only --quiet $(wildcard $(SOURCES))
+	@$(BIN)/ruff format $(wildcard $(SOURCES))
+
+check: lint test ## Everything that must pass before a commit
+
+benchmark: $(VENV)/.benchmark ## Measure against other job systems, in ratios
+	@scripts/services start
+	@eval "$$(scripts/services env)"; $(BIN)/python -m benchmarks
+
+services: ## Start PostgreSQL, MariaDB and Redis for tests, on ports of their own
+	@scripts/services start
+
+services-stop: ## Stop them
+	@scripts/services stop
+
+services-status: ## Show what runs and where
+	@scripts/services status
+
+clean: ## Stop the services and remove everything that make has made
+	@scripts/services stop
+	@rm -rf $(VENV) .services build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment -----------------------------------------------------------------------------------------------------
+# One stamp for each set of packages, so that the demo does not wait for what only the tests need.
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "Job Engine needs Python 3.10 or newer; $(PYTHON) is not. Try: make PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+		{ echo "$(PYTHON) cannot make virtual environments. On Debian or Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@echo "Making $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml | $(BIN)/python
+	@echo "Installing Job Engine into $(VENV)"
+	@$(PIP) install -e .
+	@touch $@
+
+$(VENV)/.test $(VENV)/.lint $(VENV)/.benchmark: $(VENV)/.%: pyproject.toml | $(BIN)/python
+	@echo "Installing Job Engine and what '$*' needs into $(VENV)"
+	@$(PIP) install -e '.[$*]'
+	@touch $@

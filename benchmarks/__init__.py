@@ -1,0 +1,1 @@
+"""Job Engine and its peers, measured side by side: `python -m benchmarks`."""

@@ -1,0 +1,1 @@
+"""Job Engine's side of the comparison."""

@@ -1,0 +1,1 @@
+"""The job systems Job Engine is compared with, each at its sensible best settings."""

@@ -1,0 +1,40 @@
+"""Speak to a connection that the caller already has: DB-API, SQLAlchemy or Django. The transaction stays the caller's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from job_engine.core.errors import JobEngineError
+from job_engine.store.dialect import Dialect
+from job_engine.store.session import Session
+
+_MODULES = {
+    "SQLite": ("sqlite3", "pysqlite"),
+    "PostgreSQL": ("psycopg", "psycopg2"),
+    "MariaDB": ("pymysql", "MySQLdb", "mariadb", "mysql"),
+}
+
+
+def adopt(dialect: Dialect, connection: Any) -> Session:
+    driver = driver_connection(connection)
+    package = type(driver).__module__.partition(".")[0].lstrip("_")
+    if package not in {m.lstrip("_") for m in _MODULES[dialect.name]}:
+        raise JobEngineError(
+            f"The connection is one of {type(driver).__module__}, but the engine's jobs are in {dialect.name}. "
+            "A job can only share a transaction with data in the same database."
+        )
+    return Session(dialect, driver)
+
+
+def driver_connection(connection: Any) -> Any:
+    """The driver's own connection under whatever the caller has."""
+    if hasattr(connection, "driver_connection"):  # ours, and SQLAlchemy's pool proxy
+        return connection.driver_connection
+    if hasattr(connection, "ensure_connection"):  # Django's wrapper
+        connection.ensure_connection()
+        return connection.connection
+    if hasattr(connection, "get_bind") and callable(getattr(connection, "connection", None)):  # SQLAlchemy's Session
+        return driver_connection(connection.connection())
+    if hasattr(connection, "exec_driver_sql"):  # SQLAlchemy's Connection
+        return driver_connection(connection.connection)
+    return connection

@@ -1,0 +1,62 @@
+"""One attempt while it runs: what the runner, its keeper and the handler's context share."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+from job_engine.core.errors import Interrupt
+from job_engine.core.job import Job
+from job_engine.core.job_type import JobType
+
+_current = threading.local()
+
+
+class Attempt:
+    __slots__ = (
+        "cancel_requested",
+        "counts",
+        "deadline",
+        "interruption",
+        "job",
+        "job_type",
+        "lost",
+        "message",
+        "next_cancel_check",
+        "overdue_at",
+        "percent",
+        "progress_at",
+        "progress_is_new",
+        "started",
+        "uses_connection",
+    )
+
+    def __init__(self, job: Job, job_type: JobType):
+        self.job = job
+        self.job_type = job_type
+        self.started = time.monotonic()
+        self.deadline = self.started + job.timeout if job.timeout else None
+        self.interruption: Interrupt | None = None  # raised, or about to be raised, in the handler
+        self.overdue_at: float | None = None  # interrupted, it may go on until then
+        self.cancel_requested = False
+        self.lost = False  # the lease is gone, or somebody else has recorded how the attempt ended
+        self.percent: float = job.progress
+        self.message: str | None = None
+        self.progress_is_new = False
+        self.progress_at = 0.0
+        self.next_cancel_check = self.started
+        self.counts: tuple[int | None, int | None] = (None, None)  # processed, failed
+        self.uses_connection = False
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self.started
+
+
+def set_current(attempt: Attempt | None, group: object = None) -> None:
+    _current.attempt, _current.group = attempt, group
+
+
+def current() -> tuple[Attempt | None, object]:
+    """The attempt that runs in this thread, and its group."""
+    return getattr(_current, "attempt", None), getattr(_current, "group", None)

@@ -1,0 +1,63 @@
+"""What a worker process is doing now, in a few bytes of shared memory that its supervisor can read at any time.
+
+The supervisor must know even when the worker cannot answer: a handler may block in C and hold the interpreter's lock.
+"""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+from job_engine.core.errors import Interrupt, JobCanceled, JobLeaseLost, JobTimeout, WorkerStopping
+
+_LAYOUT = struct.Struct("<qd140p")  # attempt, deadline (0: none), name
+_CONDEMNED = struct.Struct("<dB")  # when to kill, why
+_SIZE = 256
+_CONDEMNED_AT = 192
+_WHY: tuple[type[Interrupt], ...] = (JobTimeout, JobCanceled, WorkerStopping, JobLeaseLost)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at a beacon. Times are those of time.monotonic(), which all processes of a machine share."""
+
+    name: str
+    attempt: int
+    deadline: float | None
+    kill_at: float | None
+    why: type[Interrupt] | None
+
+
+class Beacon:
+    def __init__(self, path: Path):
+        if not path.exists():
+            path.write_bytes(bytes(_SIZE))
+        with path.open("r+b") as file:
+            self._memory = mmap.mmap(file.fileno(), _SIZE)
+
+    def show(self, name: str, attempt: int, deadline: float | None) -> None:
+        _CONDEMNED.pack_into(self._memory, _CONDEMNED_AT, 0.0, 0)
+        _LAYOUT.pack_into(self._memory, 0, attempt, deadline or 0.0, name.encode())
+
+    def hide(self) -> None:
+        self.show("", 0, None)
+
+    def condemn(self, why: Interrupt, kill_at: float) -> None:
+        _CONDEMNED.pack_into(self._memory, _CONDEMNED_AT, kill_at, _WHY.index(type(why)) + 1)
+
+    def look(self) -> Seen | None:
+        """What the worker does, or None when it does nothing. Read twice: a write may be half done."""
+        while True:
+            first = self._memory[:]
+            if first == self._memory[:]:
+                break
+        attempt, deadline, name = _LAYOUT.unpack_from(first, 0)
+        kill_at, why = _CONDEMNED.unpack_from(first, _CONDEMNED_AT)
+        if not name:
+            return None
+        return Seen(name.decode(), attempt, deadline or None, kill_at or None, _WHY[why - 1] if why else None)
+
+    def close(self) -> None:
+        self._memory.close()

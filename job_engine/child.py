@@ -1,0 +1,56 @@
+"""A worker process under a supervisor: `python -m job_engine.child`, its orders on standard input.
+
+Orders come by a pipe, not by arguments, because the database's URL may contain a password. The pipe stays open as a lifeline:
+when it ends, the supervisor is gone, and the worker finishes what it has and stops.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from job_engine.beacon import Beacon
+from job_engine.engine import Engine
+from job_engine.loading import load_app
+from job_engine.logs import configure
+from job_engine.worker import Worker
+
+
+@dataclass(frozen=True, slots=True)
+class Orders:
+    url: str
+    app: str | None
+    worker_id: str
+    beacon: str
+    queues: list[str] | None
+    settings: dict[str, Any]
+    poll_seconds: float
+    log_format: str
+    log_level: str
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def main() -> None:
+    orders = Orders(**json.loads(sys.stdin.readline()))
+    configure(orders.log_format, orders.log_level)
+    load_app(orders.app)
+    engine = Engine.open(orders.url, **orders.settings)
+    queues = None if orders.queues is None else tuple(orders.queues)
+    worker = Worker(engine, orders.worker_id, queues, Beacon(Path(orders.beacon)))
+    threading.Thread(target=_hold_lifeline, args=(worker,), name="job-engine-lifeline", daemon=True).start()
+    worker.run(orders.poll_seconds, engine.settings.batch_jobs)
+
+
+def _hold_lifeline(worker: Worker) -> None:
+    sys.stdin.read()
+    worker.stop()
+
+
+if __name__ == "__main__":
+    main()

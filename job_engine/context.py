@@ -1,0 +1,147 @@
+"""What a handler is given."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import MutableMapping
+from typing import TYPE_CHECKING, Any
+
+from job_engine.attempt import Attempt
+from job_engine.core import canonical
+from job_engine.core.errors import JobCanceled, JobEngineError, JobLeaseLost, LeaseLost
+from job_engine.core.job import Enqueued, Job
+
+if TYPE_CHECKING:
+    from job_engine.engine import Engine
+    from job_engine.group import Group
+
+
+class JobContext:
+    """The running job, seen from inside its handler."""
+
+    __slots__ = ("_attempt", "_checkpoint", "_group", "_logger", "engine")
+
+    def __init__(self, engine: Engine, attempt: Attempt, group: Group):
+        self.engine = engine
+        self._attempt = attempt
+        self._group = group
+        self._checkpoint: dict[str, Any] | None = None
+        self._logger: logging.LoggerAdapter[logging.Logger] | None = None
+
+    @property
+    def job(self) -> Job:
+        return self._attempt.job
+
+    @property
+    def name(self) -> str:
+        return self._attempt.job.name
+
+    @property
+    def attempt(self) -> int:
+        """1 for the first try."""
+        return self._attempt.job.attempts
+
+    @property
+    def organization(self) -> str | None:
+        return self._attempt.job.organization
+
+    @property
+    def user(self) -> str | None:
+        """Who enqueued the job."""
+        return self._attempt.job.user
+
+    @property
+    def effect_key(self) -> str:
+        """The same in every attempt: pass it on as the idempotency key of an external effect."""
+        return f"job-{self._attempt.job.name}"
+
+    @property
+    def logger(self) -> logging.LoggerAdapter[logging.Logger]:
+        """A logger whose lines carry the job's name, type, attempt and organization."""
+        if self._logger is None:
+            job = self.job
+            fields = {"job": job.name, "job_type": job.job_type, "attempt": job.attempts}
+            if job.organization:
+                fields["organization"] = job.organization
+            self._logger = logging.LoggerAdapter(logging.getLogger("job_engine.handler"), fields)
+        return self._logger
+
+    # Progress and results
+
+    def progress(self, percent: float, message: str | None = None) -> None:
+        """Tell how far the work is. Cheap to call often: what is published is throttled, and the last call is never lost."""
+        attempt = self._attempt
+        attempt.percent = min(100.0, max(0.0, float(percent)))
+        attempt.message = None if message is None else str(message)[:500]
+        attempt.progress_is_new = True
+
+    def report(self, processed: int | None = None, failed: int | None = None) -> None:
+        """How many items of its own this attempt has processed, and how many of them failed. Kept in the history."""
+        self._attempt.counts = (processed, failed)
+
+    # Checkpoint
+
+    @property
+    def checkpoint(self) -> MutableMapping[str, Any]:
+        """What earlier attempts have saved. Change it, then call save_checkpoint()."""
+        if self._checkpoint is None:
+            stored = self.job.checkpoint
+            self._checkpoint = canonical.decode(stored, "checkpoint") if stored else {}
+        return self._checkpoint
+
+    def save_checkpoint(self) -> None:
+        """Keep the checkpoint for the next attempt. Commits it together with what was written on ctx.connection so far."""
+        text = canonical.encode(dict(self.checkpoint), "checkpoint", self.engine.settings.payload_bytes)
+        try:
+            self._group.save_checkpoint(self._attempt, text)
+        except LeaseLost as lost:
+            self._attempt.lost = True
+            raise JobLeaseLost() from lost
+
+    # Cancel
+
+    def check_canceled(self) -> None:
+        """Raise JobCanceled when somebody wants this job canceled, JobLeaseLost when it is no longer this worker's."""
+        attempt = self._attempt
+        self.engine.look_for_cancel(attempt)
+        if attempt.lost:
+            raise JobLeaseLost()
+        if attempt.cancel_requested:
+            raise JobCanceled()
+
+    # The job's transaction
+
+    @property
+    def connection(self) -> HandlerConnection:
+        """The engine's own connection. What is written here is committed with the job's completion, or not at all."""
+        return HandlerConnection(self._group.session_for(self._attempt).connection)
+
+    def enqueue(self, job_type: str, params: dict[str, Any] | None = None, **options: Any) -> Job:
+        """Enqueue a job that exists if and only if this one completes."""
+        return self.enqueue_with_answer(job_type, params, **options).job
+
+    def enqueue_with_answer(self, job_type: str, params: dict[str, Any] | None = None, **options: Any) -> Enqueued:
+        options.setdefault("organization", self.organization)
+        options.setdefault("user", self.user)
+        return self.engine.enqueue_with_answer(job_type, params, connection=self.connection, **options)
+
+
+class HandlerConnection:
+    """The driver's connection, without the two calls that are the engine's to make."""
+
+    __slots__ = ("driver_connection",)
+
+    def __init__(self, driver_connection: Any):
+        self.driver_connection = driver_connection
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.driver_connection, name)
+
+    def commit(self) -> None:
+        raise JobEngineError(
+            "The engine commits what a handler wrote together with the job's completion. "
+            "To commit in the middle of long work, call ctx.save_checkpoint()."
+        )
+
+    def rollback(self) -> None:
+        raise JobEngineError("To undo what a handler wrote, raise an exception: the engine rolls it back.")

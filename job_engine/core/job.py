@@ -1,0 +1,110 @@
+"""A job as a frozen value. Its attributes are the columns of the store and the field names of the doctype."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from job_engine.core.states import ENDED, Status
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    name: str
+    job_type: str
+    status: Status
+    priority: str
+    queue: str
+    organization: str | None
+    user: str | None  # who enqueued it; handlers run on this user's behalf
+    handler: str | None  # dotted path, for a trusted caller's function that is no registered type
+    params: str  # canonical JSON
+    run_after: datetime
+    attempts: int  # claims so far; also the fencing token
+    max_attempts: int
+    lost: int  # claims whose worker vanished; such a job is claimed alone
+    timeout: int  # seconds; 0 is no limit
+    job_hash: str
+    dedup_key: str | None
+    depends_on: str | None  # the first parent
+    blockers: int  # parents that have not completed
+    progress: float
+    progress_message: str | None
+    result: str | None  # JSON
+    checkpoint: str | None  # JSON
+    last_error: str | None
+    error_type: str | None
+    traceback: str | None
+    reason: str | None  # why it is where it is, when an error alone does not say
+    lease_owner: str | None
+    lease_expires_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    cancel_requested_at: datetime | None
+    canceled_by: str | None
+    creation: datetime
+    modified: datetime
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status in ENDED
+
+    def evolve(self, **changes: Any) -> Job:
+        return dataclasses.replace(self, **changes)
+
+
+COLUMNS: tuple[str, ...] = tuple(f.name for f in dataclasses.fields(Job))
+TIME_COLUMNS = frozenset(
+    {"run_after", "lease_expires_at", "started_at", "ended_at", "cancel_requested_at", "creation", "modified"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueued:
+    """The answer to an enqueue: the job, and whether it was made now or was there already."""
+
+    job: Job
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One line of a job's history."""
+
+    at: datetime
+    from_status: Status | None  # None: the job was created
+    to_status: Status
+    attempt: int
+    actor: str | None  # a worker's id, a user, or "tick"
+    duration: float | None = None  # seconds the attempt ran
+    error_type: str | None = None
+    error: str | None = None
+    reason: str | None = None
+    processed: int | None = None  # what the handler reported about its own items
+    failed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How one attempt ended, decided and not yet written."""
+
+    name: str
+    attempt: int
+    status: Status
+    duration: float = 0.0
+    job_type: str = ""
+    organization: str | None = None
+    result: str | None = None
+    progress_message: str | None = None
+    run_after: datetime | None = None
+    error: str | None = None
+    error_type: str | None = None
+    traceback: str | None = None
+    reason: str | None = None
+    processed: int | None = None
+    failed: int | None = None
+    give_back: bool = False  # the claim was not used: the attempt is not charged
+    actor: str | None = None  # None: the worker itself
+    used_connection: bool = False  # the handler wrote through the engine's own transaction

@@ -1,0 +1,111 @@
+"""A job type: its handler and its policy."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from job_engine.core.errors import InvalidJob
+from job_engine.core.priority import check_priority
+from job_engine.core.retry import PRESETS, RetryPolicy
+
+TIMEOUTS = {"Standard": 300, "Bulk": 1800, "Quick": 60}
+COMMITS = ("Group", "Each")
+
+_NAME = re.compile(r"[A-Za-z0-9_.:\-]{1,140}\Z")  # no separator of a lane, nothing a URL or a shell would mangle
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `count` claims in `seconds`."""
+
+    count: int
+    seconds: float
+
+    @classmethod
+    def parse(cls, spec: Rate | str | None) -> Rate | None:
+        """`"100/m"`, `"5/s"`, `"1000/h"` or `"10/30s"`."""
+        if spec is None or isinstance(spec, Rate):
+            return spec
+        match = re.fullmatch(r"(\d+)\s*/\s*(\d+(?:\.\d+)?)?\s*(s|m|h|d)", str(spec))
+        if not match or int(match[1]) < 1:
+            raise InvalidJob(f"Rate {spec!r} cannot be read. Write a count and a time, such as '100/m' or '10/30s'.")
+        unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[3]]
+        return cls(int(match[1]), float(match[2] or 1) * unit)
+
+
+@dataclass(frozen=True, slots=True)
+class JobType:
+    name: str
+    handler: Callable[..., Any]
+    queue: str = "default"
+    priority: str = "Normal"
+    timeout: int = TIMEOUTS["Standard"]  # seconds; 0 is no limit
+    max_attempts: int = 5
+    retry: RetryPolicy = PRESETS["standard"]
+    dedup_window: int = 300  # seconds in which an active twin stands for a new job; 0 turns it off
+    concurrency: int | None = None  # how many may run at once, over all workers
+    rate: Rate | None = None
+    commit: str = "Group"  # "Each": this type's jobs never share a transaction
+    transient: tuple[Any, ...] = field(default=())  # errors this type sees differently from everybody else
+    permanent: tuple[Any, ...] = field(default=())
+    wants_context: bool = True
+
+    def __post_init__(self) -> None:
+        check_name("job type", self.name)
+        check_name("queue", self.queue)
+        check_priority(self.priority)
+        check_timeout(self.timeout)
+        check_max_attempts(self.max_attempts)
+        if self.commit not in COMMITS:
+            raise InvalidJob(f"Job type {self.name}: commit is {self.commit!r}; choose one of: {', '.join(COMMITS)}.")
+        if self.dedup_window < 0:
+            raise InvalidJob(f"Job type {self.name}: dedup_window is {self.dedup_window}; it is 0 (off) or seconds.")
+        if self.concurrency is not None and self.concurrency < 1:
+            raise InvalidJob(
+                f"Job type {self.name}: concurrency is {self.concurrency}; it is 1 or more. To stop a type, pause it."
+            )
+        if inspect.iscoroutinefunction(self.handler):
+            raise InvalidJob(
+                f"Job type {self.name}: the handler is a coroutine function. Handlers are plain functions: "
+                "call asyncio.run() inside."
+            )
+
+    def evolve(self, **changes: Any) -> JobType:
+        return dataclasses.replace(self, **changes)
+
+
+def check_name(what: str, name: str) -> str:
+    if not isinstance(name, str) or not _NAME.match(name):
+        raise InvalidJob(
+            f"{name!r} cannot name a {what}: use 1 to 140 letters, digits, '_', '-', '.' or ':' and nothing else."
+        )
+    return name
+
+
+def check_timeout(timeout: int) -> int:
+    if timeout < 0:
+        raise InvalidJob(f"The timeout is {timeout} s; it must be 0 (no limit) or more.")
+    return timeout
+
+
+def check_max_attempts(max_attempts: int) -> int:
+    if max_attempts < 1:
+        raise InvalidJob(f"max_attempts is {max_attempts}; a job needs at least one attempt.")
+    return max_attempts
+
+
+def wants_context(handler: Callable[..., Any]) -> bool:
+    """Whether the handler's first parameter is the job's context: it is called `ctx` or annotated so."""
+    try:
+        first = next(iter(inspect.signature(handler).parameters.values()), None)
+    except (TypeError, ValueError):  # a builtin without a signature
+        return False
+    if first is None or first.kind in (first.KEYWORD_ONLY, first.VAR_KEYWORD, first.VAR_POSITIONAL):
+        return False
+    annotation = first.annotation if isinstance(first.annotation, str) else getattr(first.annotation, "__name__", "")
+    return first.name == "ctx" or annotation.rpartition(".")[2] == "JobContext"

@@ -1,0 +1,61 @@
+"""The eight states of a job and the only table of moves between them. `docs/states.md` draws it; a test compares the two."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from job_engine.core.errors import IllegalTransition
+
+
+class Status(str, Enum):
+    PENDING = "Pending"  # not due yet, waiting for a parent, or its organization is suspended
+    QUEUED = "Queued"  # due: a worker may claim it
+    RUNNING = "Running"  # claimed by one worker, until its lease expires
+    COMPLETED = "Completed"
+    FAILED = "Failed"  # a transient error; waits for `run_after`
+    TIMED_OUT = "Timed Out"  # ran too long; waits for `run_after`
+    DEAD_LETTER = "Dead Letter"  # needs a person
+    CANCELED = "Canceled"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+S = Status
+
+TRANSITIONS: dict[Status, frozenset[Status]] = {
+    S.PENDING: frozenset({S.QUEUED, S.CANCELED}),
+    S.QUEUED: frozenset({S.RUNNING, S.CANCELED}),
+    S.RUNNING: frozenset(
+        {S.COMPLETED, S.FAILED, S.TIMED_OUT, S.DEAD_LETTER, S.CANCELED, S.QUEUED, S.PENDING}
+    ),  # Queued: released or rescued; Pending: snoozed
+    S.FAILED: frozenset({S.QUEUED, S.CANCELED}),
+    S.TIMED_OUT: frozenset({S.QUEUED, S.CANCELED}),
+    S.DEAD_LETTER: frozenset({S.QUEUED, S.PENDING}),  # retry by hand; Pending: for later, or behind a parent
+    S.CANCELED: frozenset({S.QUEUED, S.PENDING}),  # the same
+    S.COMPLETED: frozenset(),
+}
+
+INITIAL = frozenset({S.PENDING, S.QUEUED})
+WAITING = frozenset({S.PENDING, S.FAILED, S.TIMED_OUT})  # the tick moves these to Queued when they are due
+ENDED = frozenset({S.COMPLETED, S.DEAD_LETTER, S.CANCELED})
+ACTIVE = frozenset(Status) - ENDED
+RETRYABLE = frozenset(s for s in ENDED if S.QUEUED in TRANSITIONS[s])
+CANCELABLE = frozenset(s for s in Status if S.CANCELED in TRANSITIONS[s])
+
+
+def sources(target: Status) -> frozenset[Status]:
+    """The states from which a job may move to `target`."""
+    return frozenset(s for s, targets in TRANSITIONS.items() if target in targets)
+
+
+def check(name: str, status: Status, wanted: Status) -> None:
+    """Raise IllegalTransition unless a job in `status` may move to `wanted`."""
+    if wanted not in TRANSITIONS[status]:
+        allowed = ", ".join(sorted(TRANSITIONS[status])) or "nothing: it has ended"
+        raise IllegalTransition(
+            f"Job {name} is {status} and cannot become {wanted}. From {status} it can become: {allowed}.",
+            name=name,
+            status=status,
+            wanted=wanted,
+        )

@@ -1,0 +1,320 @@
+"""The engine: one object for everything an application does with jobs."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from job_engine import attempt as attempts
+from job_engine.adopting import adopt
+from job_engine.attempt import Attempt
+from job_engine.core.classify import Classifier, default_classifier
+from job_engine.core.clock import Clock, utc
+from job_engine.core.decide import decide
+from job_engine.core.errors import JobNotFound, UnknownJobType
+from job_engine.core.job import Enqueued, Job, Outcome, Transition
+from job_engine.core.job_type import JobType, Rate
+from job_engine.core.registry import Registry, default_registry, type_of_path
+from job_engine.core.states import Status
+from job_engine.dispatcher import Tick, tick
+from job_engine.enqueueing import build, moment, resolve
+from job_engine.explaining import explain
+from job_engine.group import Group
+from job_engine.metrics import Metrics, read_metrics
+from job_engine.retrying import RetryPlan, plan_retry, retry_many
+from job_engine.runner import Runner
+from job_engine.settings import Settings
+from job_engine.store.controls import Limit
+from job_engine.store.reading import Filter
+from job_engine.store.session import Session
+from job_engine.store.sql import SqlStore
+from job_engine.store.url import dialect_for
+from job_engine.worker_id import new_worker_id
+
+
+class Engine:
+    def __init__(
+        self,
+        store: SqlStore,
+        registry: Registry = default_registry,
+        settings: Settings = Settings(),  # noqa: B008 - frozen
+        classifier: Classifier = default_classifier,
+        rng: random.Random | None = None,
+    ):
+        self.store = store
+        self.registry = registry
+        self.settings = settings
+        self.classifier = classifier
+        self._rng = rng
+        self._threads = threading.local()
+        store.code_limits = self._code_limits
+
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        clock: Clock | None = None,
+        *,
+        registry: Registry = default_registry,
+        classifier: Classifier = default_classifier,
+        seed: int | None = None,
+        **settings: Any,
+    ) -> Engine:
+        """Open a database by its URL, creating the tables at the first time.
+
+        `clock` replaces the database's clock and `seed` makes jitter repeatable, both for tests. Other keywords are fields
+        of Settings.
+        """
+        chosen = Settings(**settings)
+        store = SqlStore(dialect_for(url), clock and (lambda: utc(clock())), chosen.lease_seconds)
+        store.create_tables()
+        rng = None if seed is None else random.Random(seed)
+        return cls(store, registry, chosen, classifier, rng)
+
+    def close(self) -> None:
+        """Close this thread's connections."""
+        runner: Runner | None = getattr(self._threads, "runner", None)
+        if runner is not None:
+            runner.close()
+            self._threads.runner = None
+        self.store.close()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # Enqueue -------------------------------------------------------------------------------------------------------
+
+    def enqueue(
+        self,
+        job_type: str | Callable[..., Any],
+        params: dict[str, Any] | None = None,
+        *,
+        connection: Any = None,
+        **options: Any,
+    ) -> Job:
+        """Make one job, or return the one that is there already. `enqueue_with_answer` tells which it was.
+
+        `connection` is a connection or transaction of the caller's own: the job exists if and only if that commits. Inside
+        a handler the job's own transaction is used. Options: organization, user, run_after, priority, queue, timeout,
+        max_attempts, dedup_key, dedup_window, depends_on.
+        """
+        return self.enqueue_with_answer(job_type, params, connection=connection, **options).job
+
+    def enqueue_with_answer(
+        self,
+        job_type: str | Callable[..., Any],
+        params: dict[str, Any] | None = None,
+        *,
+        connection: Any = None,
+        **options: Any,
+    ) -> Enqueued:
+        return self._insert(job_type, [params], connection, options)[0]
+
+    def enqueue_many(
+        self,
+        job_type: str | Callable[..., Any],
+        params: Iterable[dict[str, Any] | None],
+        *,
+        connection: Any = None,
+        **options: Any,
+    ) -> list[Enqueued]:
+        """Make one job for each of the parameters, all in one transaction: all or none."""
+        return self._insert(job_type, list(params), connection, options)
+
+    def _insert(
+        self,
+        what: str | Callable[..., Any],
+        params: Sequence[dict[str, Any] | None],
+        connection: Any,
+        options: dict[str, Any],
+    ) -> list[Enqueued]:
+        job_type, handler = resolve(self.registry, what)
+        new = build(job_type, handler, params, self.settings, self.store.now(), **options)
+        session = self._callers_session(connection)
+        if not new:
+            return []
+        return self.store.insert(new) if session is None else self.store.insert_on(session, new)
+
+    def _callers_session(self, connection: Any) -> Session | None:
+        if connection is not None:
+            return adopt(self.store.dialect, connection)
+        attempt, group = attempts.current()
+        if attempt is not None and isinstance(group, Group) and group.store is self.store:
+            return group.session_for(attempt)
+        return None
+
+    # Run -----------------------------------------------------------------------------------------------------------
+
+    def run_once(self, max_jobs: int = 50, queues: Sequence[str] | None = None) -> int:
+        """Claim and run what is due, now, in this thread. Returns how many jobs were run.
+
+        This never ends the process: a handler that will not stop after its timeout is recorded as Timed Out, and what it
+        still does is ignored.
+        """
+        self.tick()
+        runner = self._runner(tuple(queues) if queues is not None else None)
+        ran = 0
+        while ran < max_jobs and not runner.stopping.is_set():
+            n = runner.run_batch(max_jobs - ran)
+            if not n:
+                break
+            ran += n
+        return ran
+
+    def run_forever(
+        self, poll_seconds: float = 2.0, max_jobs_per_tick: int = 50, queues: Sequence[str] | None = None
+    ) -> None:
+        """Be a worker in this process until SIGTERM, SIGINT or `stop()`. `job-engine work` runs several, supervised."""
+        from job_engine.worker import Worker
+
+        Worker(self, new_worker_id(), tuple(queues) if queues is not None else None).run(
+            poll_seconds, max_jobs_per_tick
+        )
+
+    def tick(self) -> Tick:
+        """Queue what is due and rescue what lost its worker."""
+        return tick(self)
+
+    def rescue(self) -> int:
+        """Take back the jobs whose lease has expired. Returns how many."""
+        return self.store.rescue()
+
+    def _runner(self, queues: tuple[str, ...] | None) -> Runner:
+        runner: Runner | None = getattr(self._threads, "runner", None)
+        if runner is None or runner.queues != queues or runner.stopping.is_set():
+            if runner is not None:
+                runner.close()
+            runner = self._threads.runner = Runner(self, new_worker_id(), queues)
+        return runner
+
+    # See and steer -------------------------------------------------------------------------------------------------
+
+    def get(self, name: str) -> Job:
+        job = self.store.get(name)
+        if job is None:
+            raise JobNotFound(f"There is no job {name}. It may have been pruned.", name=name)
+        return job
+
+    def find(self, limit: int = 100, after: str | None = None, **criteria: Any) -> list[Job]:
+        """Jobs by status, job_type, organization, queue, priority, user, error_type, ...; the newest first."""
+        return self.store.find(Filter.of(**criteria), limit, after)
+
+    def count(self, **criteria: Any) -> int:
+        return self.store.count(Filter.of(**criteria))
+
+    def history(self, name: str) -> list[Transition]:
+        """Every change of state, oldest first."""
+        return self.store.history(self.get(name))
+
+    def explain(self, name: str) -> str:
+        """One sentence: why the job is where it is, and what happens next."""
+        return explain(self, self.get(name))
+
+    def metrics(self, organization: str | None = None) -> Metrics:
+        return read_metrics(self, organization)
+
+    def cancel(self, name: str, by: str | None = None, reason: str | None = None) -> Job:
+        """Cancel a waiting job at once; ask a running one to stop."""
+        self.store.cancel(name, by, reason)
+        return self.get(name)
+
+    def retry(self, name: str, by: str | None = None, run_after: datetime | timedelta | float | None = None) -> Job:
+        """Run a job again that is in Dead Letter or was canceled, with all its attempts."""
+        self.store.retry(name, by, moment(run_after, self.store.now()))
+        return self.get(name)
+
+    def plan_retry(self, **criteria: Any) -> RetryPlan:
+        """What `retry_many` with the same criteria would do."""
+        return plan_retry(self, Filter.of(**criteria))
+
+    def retry_many(
+        self,
+        by: str | None = None,
+        spread_seconds: float = 0.0,
+        progress: Callable[[int], None] = lambda n: None,
+        **criteria: Any,
+    ) -> int:
+        """Retry every job that matches, spread evenly over some time if asked. Returns how many."""
+        return retry_many(self, Filter.of(**criteria), by, spread_seconds, progress)
+
+    def pause(self, scope: str, target: str = "", by: str | None = None, reason: str | None = None) -> None:
+        """Let no job of a "type", "queue" or "organization", or of "everything", be claimed until it is resumed."""
+        self.store.pause(scope, target, by, reason)
+
+    def resume(self, scope: str, target: str = "") -> bool:
+        """Undo a pause. False: there was none."""
+        return self.store.resume(scope, target)
+
+    def limit(self, scope: str, target: str, concurrency: int | None = None, rate: Rate | str | None = None) -> None:
+        """Limit how many jobs of a "type" or an "organization" run at once or start in a time ("100/m")."""
+        self.store.limit(scope, target, concurrency, Rate.parse(rate))
+
+    def prune(
+        self,
+        older_than_days: float | None = None,
+        statuses: Iterable[Status | str] = (Status.COMPLETED, Status.CANCELED, Status.DEAD_LETTER),
+        progress: Callable[[int], None] = lambda n: None,
+    ) -> int:
+        """Forget ended jobs, with their history, in small batches. Returns how many."""
+        days = self.settings.retention_days if older_than_days is None else older_than_days
+        before = self.store.now() - timedelta(days=days)
+        return sum(self.store.prune(Status(status), before, progress) for status in statuses)
+
+    # For runners ---------------------------------------------------------------------------------------------------
+
+    def type_of(self, job: Job) -> JobType | None:
+        """The job's type, or None where its handler cannot be found."""
+        known = self.registry.get(job.job_type)
+        if known is not None or job.handler is None:
+            return known
+        try:
+            return type_of_path(job.handler)
+        except UnknownJobType:
+            return None
+
+    def unknown_type(self, job: Job) -> JobType:
+        """A type whose handler says that there is none."""
+
+        def handler(**params: Any) -> None:
+            if job.handler is not None:
+                type_of_path(job.handler)  # raises, and says why
+            self.registry[job.job_type]
+
+        return JobType(name=job.job_type, handler=handler, wants_context=False)
+
+    def judge(self, job: Job, error: BaseException, seconds: float) -> Outcome:
+        """Decide what becomes of an attempt that raised."""
+        job_type = self.type_of(job) or self.unknown_type(job)
+        classifier = self.classifier
+        if job_type.transient or job_type.permanent:
+            classifier = classifier.with_overrides(job_type.transient, job_type.permanent)
+        return decide(
+            job, error, job_type.retry, classifier, self.store.now(), seconds, self._rng, self.settings.error_bytes
+        )
+
+    def look_for_cancel(self, attempt: Attempt) -> None:
+        """Ask the database, now and then, whether somebody wants the attempt's job canceled or has taken it."""
+        now = time.monotonic()
+        if attempt.cancel_requested or attempt.lost or now < attempt.next_cancel_check:
+            return
+        attempt.next_cancel_check = now + self.settings.cancel_check_seconds
+        job = attempt.job
+        current = self.store.get(job.name)
+        if current is None or (current.lease_owner, current.attempts) != (job.lease_owner, job.attempts):
+            attempt.lost = True
+        elif current.cancel_requested_at is not None:
+            attempt.cancel_requested = True
+
+    def _code_limits(self) -> dict[tuple[str, str], Limit]:
+        return {
+            ("type", t.name): Limit(t.concurrency, t.rate)
+            for t in self.registry
+            if t.concurrency is not None or t.rate is not None
+        }

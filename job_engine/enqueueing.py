@@ -1,0 +1,133 @@
+"""From what a caller asks for to a job that can be inserted: checked, serialised, its policy filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from job_engine.core import canonical
+from job_engine.core.clock import utc
+from job_engine.core.errors import InvalidJob
+from job_engine.core.fingerprint import job_hash, new_names
+from job_engine.core.job import Job
+from job_engine.core.job_type import JobType, check_max_attempts, check_name, check_timeout
+from job_engine.core.priority import check_priority
+from job_engine.core.registry import Registry, path_of, timeout_seconds, type_of_path
+from job_engine.core.states import Status
+from job_engine.settings import Settings
+from job_engine.store.inserting import NewJob
+
+MAX_KEY = 140  # characters of a dedup_key, an organization or a user; what the databases' indexes hold
+
+
+def resolve(registry: Registry, what: str | Callable[..., Any]) -> tuple[JobType, str | None]:
+    """The type that is meant and, for a trusted caller's function, its dotted path."""
+    if callable(what):
+        for job_type in registry:
+            if job_type.handler is what:
+                return job_type, None
+        what = path_of(what)
+    known = registry.get(what)
+    if known is not None:
+        return known, None
+    if "." in what:
+        return type_of_path(what), what
+    return registry[what], None  # raises, with the names there are
+
+
+def build(
+    job_type: JobType,
+    handler: str | None,
+    params: Sequence[dict[str, Any] | None],
+    settings: Settings,
+    now: datetime,
+    *,
+    organization: str | None = None,
+    user: str | None = None,
+    run_after: datetime | timedelta | float | None = None,
+    priority: str | None = None,
+    queue: str | None = None,
+    timeout: int | str | None = None,
+    max_attempts: int | None = None,
+    dedup_key: str | None = None,
+    dedup_window: float | None = None,
+    depends_on: str | Job | Sequence[str | Job] | None = None,
+) -> list[NewJob]:
+    parents = _parents(depends_on)
+    for what, text in (("organization", organization), ("user", user), ("dedup_key", dedup_key)):
+        _check_key(what, text)
+    window = job_type.dedup_window if dedup_window is None else dedup_window
+    if window < 0:
+        raise InvalidJob(f"dedup_window is {window}; it is 0 (off) or seconds.")
+    template = Job(
+        name="",
+        job_type=job_type.name,
+        status=Status.QUEUED,
+        priority=check_priority(priority or job_type.priority),
+        queue=check_name("queue", queue or job_type.queue),
+        organization=organization or None,
+        user=user,
+        handler=handler,
+        params="{}",
+        run_after=moment(run_after, now),
+        attempts=0,
+        max_attempts=check_max_attempts(job_type.max_attempts if max_attempts is None else max_attempts),
+        lost=0,
+        timeout=check_timeout(job_type.timeout if timeout is None else timeout_seconds(timeout)),
+        job_hash="",
+        dedup_key=dedup_key,
+        depends_on=parents[0] if parents else None,
+        blockers=0,
+        progress=0.0,
+        progress_message=None,
+        result=None,
+        checkpoint=None,
+        last_error=None,
+        error_type=None,
+        traceback=None,
+        reason=None,
+        lease_owner=None,
+        lease_expires_at=None,
+        started_at=None,
+        ended_at=None,
+        cancel_requested_at=None,
+        canceled_by=None,
+        creation=now,
+        modified=now,
+    )
+    texts = [canonical.encode({} if p is None else p, "params", settings.payload_bytes) for p in params]
+    return [
+        NewJob(
+            template.evolve(name=name, params=text, job_hash=job_hash(job_type.name, organization, text)),
+            window,
+            parents,
+        )
+        for name, text in zip(new_names(len(texts)), texts, strict=True)
+    ]
+
+
+def _parents(depends_on: str | Job | Sequence[str | Job] | None) -> tuple[str, ...]:
+    if depends_on is None:
+        return ()
+    listed = [depends_on] if isinstance(depends_on, (str, Job)) else depends_on
+    return tuple(dict.fromkeys(p.name if isinstance(p, Job) else p for p in listed))
+
+
+def moment(run_after: datetime | timedelta | float | None, now: datetime) -> datetime:
+    """A time, or a wait from now. Time zones are honoured; a time without one is taken as UTC."""
+    if run_after is None:
+        return now
+    if isinstance(run_after, datetime):
+        return utc(run_after)
+    wait = run_after if isinstance(run_after, timedelta) else timedelta(seconds=run_after)
+    return now + max(wait, timedelta())
+
+
+def _check_key(what: str, text: str | None) -> None:
+    if text is None:
+        return
+    if not isinstance(text, str):
+        raise InvalidJob(f"{what} is a {type(text).__name__}, not a text.")
+    if len(text) > MAX_KEY or "\x00" in text:
+        raise InvalidJob(f"{what} has {len(text)} characters; at most {MAX_KEY} are possible, and no NUL among them.")

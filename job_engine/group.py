@@ -1,0 +1,177 @@
+"""Group commit: quick jobs that finished share one transaction with the writes their handlers made.
+
+The transaction is begun when a handler first asks for the connection, or else when the group is written. A crash rolls the
+group back as a whole, effects and completions together, and its jobs run again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import threading
+import time
+
+from job_engine.attempt import Attempt
+from job_engine.core.errors import LeaseLost, StoreUnavailable
+from job_engine.core.job import Outcome
+from job_engine.core.states import Status
+from job_engine.settings import Settings
+from job_engine.store import finishing, leasing
+from job_engine.store.session import Session
+from job_engine.store.sql import SqlStore
+
+log = logging.getLogger("job_engine.group")
+
+_TRIES = 5
+_SAVEPOINT = "job_engine_attempt"
+
+
+class Group:
+    def __init__(self, store: SqlStore, worker_id: str, settings: Settings):
+        self.store = store
+        self._worker_id = worker_id
+        self._settings = settings
+        self._lock = threading.RLock()  # the runner fills the group; the keeper may write it while a slow job runs
+        self._outcomes: list[Outcome] = []
+        self._since = 0.0
+        self._session: Session | None = None
+        self._open = False  # a transaction is open
+        self._user: Attempt | None = None  # the attempt whose handler has the connection now
+
+    # The handler's connection
+
+    def session_for(self, attempt: Attempt) -> Session:
+        """The group's connection, in a transaction, with a savepoint under the handler's writes."""
+        with self._lock:
+            if self._user is attempt:
+                assert self._session is not None
+                return self._session
+            session = self._begun()
+            session.execute(f"SAVEPOINT {_SAVEPOINT}")
+            self._user = attempt
+            attempt.uses_connection = True
+            return session
+
+    def keep_writes(self) -> None:
+        """The handler returned: its writes stay in the group."""
+        with self._lock:
+            if self._user is not None and self._session is not None:
+                self._user = None
+                self._session.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+
+    def undo_writes(self) -> None:
+        """The handler raised: its writes go, its neighbours' stay, if the database still has them."""
+        with self._lock:
+            if self._user is None or self._session is None:
+                return
+            self._user = None
+            try:
+                self._session.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+                self._session.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+            except Exception:  # a deadlock or a lost connection has ended the whole transaction
+                self._abort()
+
+    def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
+        """Commit the checkpoint, together with what the handler has written so far."""
+        job = attempt.job
+        with self._lock:
+            if self._user is not attempt:
+                self.store.save_checkpoint(job.name, self._worker_id, job.attempts, checkpoint)
+                return
+            session = self._begun()
+            leasing.save_checkpoint(session, job.name, self._worker_id, job.attempts, checkpoint)
+            self.keep_writes()
+            self._write()
+            if attempt.lost:
+                raise LeaseLost(name=job.name, attempt=job.attempts)
+
+    # Finished attempts
+
+    def add(self, outcome: Outcome) -> None:
+        with self._lock:
+            if not self._outcomes:
+                self._since = time.monotonic()
+            self._outcomes.append(outcome)
+
+    @property
+    def is_due(self) -> bool:
+        waiting = len(self._outcomes)
+        return waiting > 0 and (
+            waiting >= self._settings.group_jobs or time.monotonic() - self._since >= self._settings.group_seconds
+        )
+
+    @property
+    def is_busy(self) -> bool:
+        """A handler has the connection: the group cannot be written before it returns."""
+        return self._user is not None
+
+    def write(self) -> None:
+        """Commit what is finished. Raises StoreUnavailable, keeping what can be written later."""
+        with self._lock:
+            for attempt in range(_TRIES):
+                try:
+                    self._write()
+                    return
+                except StoreUnavailable:
+                    self._abort()
+                    raise
+                except Exception:
+                    self._abort()
+                    if attempt == _TRIES - 1:
+                        raise
+                    log.warning("A group of finished jobs could not be written and is tried again", exc_info=True)
+
+    def write_if_due(self) -> None:
+        if self.is_due and not self.is_busy:
+            with self._lock:
+                if self.is_due and not self.is_busy:
+                    self.write()
+
+    def close(self) -> None:
+        with self._lock:
+            if self._session is not None:
+                self._session.rollback()
+                self._session.close()
+            self._session, self._open, self._outcomes = None, False, []
+
+    def _begun(self) -> Session:
+        if self._session is None:
+            self._session = self.store.open_session()
+        if not self._open:
+            self._session.begin()
+            self._open = True
+        return self._session
+
+    def _write(self) -> None:
+        if not self._outcomes and not self._open:
+            return
+        session = self._begun()
+        lost = finishing.finish(session, self._worker_id, self._outcomes, self.store.now()) if self._outcomes else set()
+        if any(o.used_connection and o.name in lost for o in self._outcomes):
+            self._outcomes = [o for o in self._outcomes if o.name not in lost]
+            raise LeaseLost("A job of this group was taken from the worker; its writes must not be committed.")
+        session.commit()
+        self._open = False
+        self._outcomes = []
+        for name in lost:
+            log.warning("Job %s was no longer this worker's; its outcome was not recorded", name, extra={"job": name})
+
+    def _abort(self) -> None:
+        """The transaction is gone. Jobs whose writes went with it are given back; the others' outcomes are still true."""
+        if self._session is not None:
+            self._session.rollback()
+            self._session.close()
+        self._session, self._open = None, False
+        self._outcomes = [_given_back(o) if o.used_connection else o for o in self._outcomes]
+
+
+def _given_back(outcome: Outcome) -> Outcome:
+    return dataclasses.replace(
+        outcome,
+        status=Status.QUEUED,
+        give_back=True,
+        used_connection=False,
+        result=None,
+        run_after=None,
+        reason="its writes were rolled back with those of its group",
+    )

@@ -1,0 +1,176 @@
+"""A thread beside the runner, with a connection of its own, that keeps what the runner holds.
+
+It extends leases, writes progress, sees cancel requests, stops what runs too long, gives back what waits behind a slow job,
+and commits finished jobs while a slow one runs.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from job_engine.attempt import Attempt
+from job_engine.core.errors import (
+    Interrupt,
+    JobCanceled,
+    JobLeaseLost,
+    JobTimeout,
+    LeaseLost,
+    StoreUnavailable,
+    WorkerStopping,
+)
+from job_engine.core.job import Job
+from job_engine.settling import settle
+
+if TYPE_CHECKING:
+    from job_engine.runner import Runner
+
+log = logging.getLogger("job_engine.keeper")
+
+EXIT_OVERDUE = 70  # the process ended itself because a handler would not stop
+STOP_SHARE = 0.8  # of the grace period: how long a job may go on after its worker was told to stop
+HOARD_SECONDS = 1.0  # how long a job may run before its claimed neighbours are given back
+
+
+class Keeper:
+    def __init__(self, runner: Runner, exit_when_overdue: bool):
+        self._runner = runner
+        self._settings = runner.engine.settings
+        self._exit_when_overdue = exit_when_overdue
+        self._held: list[str] = []
+        self._wake = threading.Event()  # set while a batch is held
+        self._closed = False
+        self._thread: threading.Thread | None = None
+        self._heartbeat_at = 0.0
+        self._stop_at: float | None = None
+
+    @contextmanager
+    def holding(self, jobs: Sequence[Job]) -> Iterator[None]:
+        self._held = [job.name for job in jobs]
+        self._heartbeat_at = time.monotonic() + self._settings.heartbeat_seconds
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._loop, name="job-engine-keeper", daemon=True)
+            self._thread.start()
+        self._wake.set()
+        try:
+            yield
+        finally:
+            self._wake.clear()
+            self._held = []
+
+    def close(self) -> None:
+        self._closed = True
+        self._wake.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout=5)
+
+    def _loop(self) -> None:
+        while not self._closed:
+            self._wake.wait()
+            time.sleep(self._settings.group_seconds)
+            try:
+                self._beat()
+            except StoreUnavailable as error:
+                log.warning("%s Leases cannot be extended until it is back.", error, extra={"action": "store_away"})
+                time.sleep(1)
+            except Exception:
+                log.exception("The keeper failed at one of its duties and goes on", extra={"action": "keeper_error"})
+                time.sleep(1)
+        self._runner.engine.store.close()
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        attempt = self._runner.attempt
+        self._runner.group.write_if_due()
+        if attempt is not None:
+            self._watch(attempt, now)
+        if self._held and now >= self._heartbeat_at:
+            self._heartbeat_at = now + self._settings.heartbeat_seconds
+            self._extend_leases(attempt)
+
+    def _watch(self, attempt: Attempt, now: float) -> None:
+        if attempt.overdue_at is not None:
+            if now > attempt.overdue_at:
+                self._overdue(attempt)
+            return
+        if attempt.deadline is not None and now > attempt.deadline:
+            self._interrupt(attempt, JobTimeout(f"The job ran longer than its timeout of {attempt.job.timeout} s."))
+        elif attempt.cancel_requested:
+            self._interrupt(attempt, JobCanceled())
+        elif self._stopped_for(now) > self._settings.grace_seconds * STOP_SHARE:
+            self._interrupt(attempt, WorkerStopping(), self._settings.grace_seconds * (1 - STOP_SHARE))
+        elif attempt.progress_is_new and now > attempt.progress_at + self._settings.progress_seconds:
+            self._save_progress(attempt, now)
+        elif now - attempt.started > self._settings.cancel_check_seconds:
+            self._runner.engine.look_for_cancel(attempt)
+        if self._runner.claimed and (now - attempt.started > HOARD_SECONDS or self._runner.stopping.is_set()):
+            self._runner.give_back_unstarted("the worker was busy with a slow job")
+
+    def _stopped_for(self, now: float) -> float:
+        if not self._runner.stopping.is_set():
+            return 0.0
+        if self._stop_at is None:
+            self._stop_at = now
+        return now - self._stop_at
+
+    def _extend_leases(self, attempt: Attempt | None) -> None:
+        held = {(h.name, h.attempt): h for h in self._runner.engine.store.heartbeat(self._runner.worker_id, self._held)}
+        if attempt is None or self._runner.attempt is not attempt:
+            return
+        mine = held.get((attempt.job.name, attempt.job.attempts))
+        if mine is None:
+            self._lose(attempt)
+        else:
+            attempt.cancel_requested = attempt.cancel_requested or mine.cancel_requested
+
+    def _save_progress(self, attempt: Attempt, now: float) -> None:
+        attempt.progress_is_new = False
+        attempt.progress_at = now
+        job = attempt.job
+        try:
+            self._runner.engine.store.save_progress(
+                job.name, self._runner.worker_id, job.attempts, attempt.percent, attempt.message
+            )
+        except LeaseLost:
+            if self._runner.attempt is attempt:
+                self._lose(attempt)
+
+    def _lose(self, attempt: Attempt) -> None:
+        attempt.lost = True
+        log.warning(
+            "Job %s was taken from this worker: its lease had expired. Its outcome will not be recorded",
+            attempt.job.name,
+            extra={"action": "lease_lost", "job": attempt.job.name, "attempt": attempt.job.attempts},
+        )
+        self._interrupt(attempt, JobLeaseLost())
+
+    def _interrupt(self, attempt: Attempt, interruption: Interrupt, grace_seconds: float | None = None) -> None:
+        attempt.interruption = interruption
+        grace = self._settings.grace_seconds if grace_seconds is None else grace_seconds
+        attempt.overdue_at = time.monotonic() + grace
+        if self._runner.beacon is not None:
+            self._runner.beacon.condemn(interruption, attempt.overdue_at)
+        self._runner.interrupter.interrupt(interruption)
+
+    def _overdue(self, attempt: Attempt) -> None:
+        """The handler would not stop. Under a supervisor the process is about to be killed; otherwise it is on us."""
+        if self._runner.beacon is not None or attempt.lost:
+            return
+        attempt.lost = True
+        assert attempt.interruption is not None
+        log.error(
+            "Job %s did not stop within its grace period after being told to (%s)",
+            attempt.job.name,
+            attempt.interruption,
+            extra={"action": "overdue", "job": attempt.job.name, "attempt": attempt.job.attempts},
+        )
+        settle(
+            self._runner.engine, self._runner.worker_id, attempt.job.name, attempt.job.attempts, attempt.interruption
+        )
+        if self._exit_when_overdue:
+            os._exit(EXIT_OVERDUE)

@@ -1,0 +1,241 @@
+"""Claim a batch and run it job by job. `Runner.run` reads top to bottom: start, resolve, perform, record."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from job_engine import attempt as attempts
+from job_engine.attempt import Attempt
+from job_engine.context import JobContext
+from job_engine.core import canonical
+from job_engine.core.errors import BadArguments, Interrupt, JobLeaseLost, StoreUnavailable, WorkerStopping
+from job_engine.core.job import Job, Outcome
+from job_engine.core.job_type import JobType
+from job_engine.core.states import Status
+from job_engine.group import Group
+from job_engine.interrupts import Interrupter
+from job_engine.keeper import Keeper
+
+if TYPE_CHECKING:
+    from job_engine.beacon import Beacon
+    from job_engine.engine import Engine
+
+log = logging.getLogger("job_engine.runner")
+
+
+class Runner:
+    def __init__(
+        self,
+        engine: Engine,
+        worker_id: str,
+        queues: tuple[str, ...] | None = None,
+        beacon: Beacon | None = None,
+        exit_when_overdue: bool = False,
+    ):
+        self.engine = engine
+        self.worker_id = worker_id
+        self.queues = queues
+        self.beacon = beacon
+        self.stopping = threading.Event()
+        self.interrupter = Interrupter()
+        self.group = Group(engine.store, worker_id, engine.settings)
+        self.attempt: Attempt | None = None  # what runs now
+        self.claimed: deque[Job] = deque()  # claimed and not started; the keeper gives them back behind a slow job
+        self._seconds_per_job = engine.settings.batch_seconds / 10  # a guess, until the first jobs have run
+        self._slow_types: set[str] = set()
+        self.keeper = Keeper(self, exit_when_overdue)
+
+    # A batch
+
+    def run_batch(self, limit: int) -> int:
+        """Claim and run up to `limit` jobs. Returns how many were run; 0 when none could be claimed."""
+        self.group.write()  # what an unreachable database left behind
+        jobs = self.engine.store.claim_batch(self.worker_id, min(limit, self._batch_size()), self.queues)
+        if not jobs:
+            return 0
+        ran = 0
+        started = time.monotonic()
+        self.claimed.extend(jobs)
+        with self.keeper.holding(jobs), self.interrupter.ready():
+            try:
+                while (job := self._next()) is not None:
+                    self.run(job)
+                    ran += 1
+            finally:
+                self.give_back_unstarted("the worker stopped before it started this job")
+                self.group.write()
+        if ran:
+            self._seconds_per_job += ((time.monotonic() - started) / ran - self._seconds_per_job) * 0.5
+        return ran
+
+    def _batch_size(self) -> int:
+        settings = self.engine.settings
+        return max(1, min(settings.batch_jobs, int(settings.batch_seconds / max(self._seconds_per_job, 1e-6))))
+
+    def _next(self) -> Job | None:
+        try:
+            return None if self.stopping.is_set() else self.claimed.popleft()
+        except IndexError:
+            return None
+
+    def give_back_unstarted(self, reason: str) -> None:
+        """Let other workers have the jobs that this one has claimed and not started. The attempts are not charged."""
+        unstarted: list[Job] = []
+        while self.claimed:
+            try:
+                unstarted.append(self.claimed.pop())
+            except IndexError:  # the other thread was quicker
+                break
+        if unstarted:
+            self.engine.store.finish(self.worker_id, [_given_back(job, reason) for job in unstarted])
+
+    # One job
+
+    def run(self, job: Job) -> None:
+        attempt = self._start(job)
+        try:
+            outcome = self._perform(attempt)
+        except Interrupt as late:  # it came when the handler had just ended
+            self.group.undo_writes()
+            outcome = self._failure(attempt, late)
+        finally:
+            self.interrupter.leave()
+            self.attempt = None
+        self._record(attempt, outcome)
+
+    def _start(self, job: Job) -> Attempt:
+        job_type = self.engine.type_of(job)
+        if job_type is None or job_type.commit == "Each" or job.job_type in self._slow_types:
+            self.group.write()  # nobody waits for a job that is known to be slow
+        attempt = Attempt(job, job_type or self.engine.unknown_type(job))
+        if self.beacon is not None:
+            self.beacon.show(job.name, job.attempts, attempt.deadline)
+        self.attempt = attempt
+        return attempt
+
+    def _perform(self, attempt: Attempt) -> Outcome:
+        attempts.set_current(attempt, self.group)
+        try:
+            self.interrupter.enter()
+            result = self._call(attempt)
+            self.interrupter.leave()
+            if attempt.lost:
+                raise JobLeaseLost()
+            outcome = self._success(attempt, result)
+            self.group.keep_writes()
+            return outcome
+        except BaseException as error:
+            self.interrupter.leave()
+            self.group.undo_writes()
+            return self._failure(attempt, error)
+        finally:
+            attempts.set_current(None)
+
+    def _call(self, attempt: Attempt) -> Any:
+        job, job_type = attempt.job, attempt.job_type
+        params = canonical.decode(job.params)
+        arguments = (JobContext(self.engine, attempt, self.group),) if job_type.wants_context else ()
+        try:
+            return job_type.handler(*arguments, **params)
+        except TypeError as error:
+            raise _as_bad_arguments(error, job_type, arguments, params) from error
+
+    def _success(self, attempt: Attempt, result: Any) -> Outcome:
+        job = attempt.job
+        limit = self.engine.settings.payload_bytes
+        processed, failed = attempt.counts
+        return Outcome(
+            job.name,
+            job.attempts,
+            Status.COMPLETED,
+            attempt.seconds,
+            job.job_type,
+            job.organization,
+            result=None if result is None else canonical.encode(result, "result", limit, must_be_object=False),
+            progress_message=attempt.message,
+            processed=processed,
+            failed=failed,
+            used_connection=attempt.uses_connection,
+        )
+
+    def _failure(self, attempt: Attempt, error: BaseException) -> Outcome:
+        if attempt.interruption is not None and not isinstance(error, Interrupt):
+            error = attempt.interruption  # the handler turned our interruption into an error of its own
+        if isinstance(error, (KeyboardInterrupt, SystemExit)) and self.stopping.is_set():
+            error = WorkerStopping()
+        elif isinstance(error, KeyboardInterrupt):
+            self.stopping.set()
+            error = WorkerStopping()
+        return self.engine.judge(attempt.job, error, attempt.seconds)
+
+    def _record(self, attempt: Attempt, outcome: Outcome) -> None:
+        slow = outcome.duration > self.engine.settings.group_seconds
+        (self._slow_types.add if slow else self._slow_types.discard)(attempt.job.job_type)
+        self.group.add(outcome)  # also of a job that was lost: the fence, not this worker, decides
+        if outcome.status is not Status.COMPLETED and not attempt.lost:
+            _tell(attempt, outcome)
+        if slow or attempt.job_type.commit == "Each":
+            self.group.write()
+        else:
+            self.group.write_if_due()
+
+    def close(self) -> None:
+        self.keeper.close()
+        try:
+            self.give_back_unstarted("the worker stopped before it started this job")
+            self.group.write()
+        except StoreUnavailable:
+            log.error("The database is away: what this worker held will be rescued when its leases expire")
+        self.group.close()
+
+
+def _given_back(job: Job, reason: str) -> Outcome:
+    return Outcome(
+        job.name, job.attempts, Status.QUEUED, 0.0, job.job_type, job.organization, give_back=True, reason=reason
+    )
+
+
+def _as_bad_arguments(
+    error: TypeError, job_type: JobType, arguments: tuple[Any, ...], params: dict[str, Any]
+) -> TypeError | BadArguments:
+    """A TypeError of the call itself, not of something deeper, means that the parameters do not fit the handler."""
+    frame = error.__traceback__
+    if frame is None or frame.tb_next is not None:
+        return error
+    try:
+        inspect.signature(job_type.handler).bind(*arguments, **params)
+    except (TypeError, ValueError) as mismatch:
+        return BadArguments(f"The handler of {job_type.name} does not accept these parameters: {mismatch}.")
+    return error
+
+
+def _tell(attempt: Attempt, outcome: Outcome) -> None:
+    level = logging.INFO if outcome.give_back else logging.WARNING
+    if outcome.status is Status.DEAD_LETTER:
+        level, then = logging.ERROR, "it needs a person: see `job-engine show` and `job-engine retry`"
+    elif outcome.run_after is not None:
+        then = f"it will run again at {outcome.run_after:%Y-%m-%d %H:%M:%S} UTC"
+    else:
+        then = "it will run again" if outcome.status is Status.QUEUED else "nothing follows"
+    log.log(
+        level,
+        "Job %s of type %s is %s after attempt %s of %s (%s); %s",
+        attempt.job.name,
+        attempt.job.job_type,
+        outcome.status,
+        attempt.job.attempts,
+        attempt.job.max_attempts,
+        outcome.error or outcome.reason,
+        then,
+        extra={"action": str(outcome.status).lower().replace(" ", "_"), **_fields(attempt)},
+    )
+
+
+def _fields(attempt: Attempt) -> dict[str, Any]:
+    job = attempt.job
+    return {"job": job.name, "job_type": job.job_type, "attempt": job.attempts, "organization": job.organization}

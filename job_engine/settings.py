@@ -1,0 +1,22 @@
+"""The engine's numbers, with the defaults of the design."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    lease_seconds: float = 60.0  # a job belongs to its worker for so long after the last heartbeat
+    heartbeat_seconds: float = 10.0
+    grace_seconds: float = 10.0  # between the exception that stops a handler and the kill
+    tick_seconds: float = 1.0
+    cancel_check_seconds: float = 1.0  # how soon a running job learns that it was canceled
+    progress_seconds: float = 0.25
+    batch_jobs: int = 100  # claimed at once, at most
+    batch_seconds: float = 0.5  # of work claimed at once: slow jobs are claimed one by one
+    group_jobs: int = 100  # quick jobs that share a transaction, at most
+    group_seconds: float = 0.05
+    payload_bytes: int = 65_536  # of parameters, result and checkpoint each
+    error_bytes: int = 8_192
+    retention_days: float = 30.0

@@ -1,0 +1,163 @@
+"""Claim a batch: find the lanes that wait, share them fairly, lock the jobs, make them Running."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from job_engine.core.fairness import Candidate, pick, shares, turns
+from job_engine.core.job import Job
+from job_engine.core.priority import Lane, lane_ranges
+from job_engine.store import controls, logbook, stats
+from job_engine.store.controls import Key, Limit
+from job_engine.store.rows import JOB_COLUMNS, job_from_row
+from job_engine.store.session import Session
+
+MOST_LANES = 200  # looked at in one claim, for each priority; the cursor brings the others their turn
+
+
+@dataclass
+class Cursor:
+    """Where this worker is in its rounds: through the organizations of each priority, and through very many lanes."""
+
+    rng: random.Random = field(default_factory=random.Random)
+    last_served: dict[str, str] = field(default_factory=dict)
+    last_seen: dict[str, str] = field(default_factory=dict)
+
+    def turn(self, rank: str, lanes: Sequence[Lane]) -> str:
+        """The organization that was served last. A new worker starts anywhere, so that many short-lived ones are fair."""
+        if rank not in self.last_served:
+            self.last_served[rank] = self.rng.choice(lanes).organization
+        return self.last_served[rank]
+
+
+def claim_batch(
+    session: Session,
+    worker_id: str,
+    limit: int,
+    now: datetime,
+    lease_seconds: float,
+    queues: tuple[str, ...] | None,
+    code_limits: Mapping[Key, Limit],
+    cursor: Cursor,
+) -> list[Job]:
+    # Looked up before the transaction: an idle worker takes no lock, and what it saw is checked again by the locking read.
+    lanes = _waiting_lanes(session, queues, cursor)
+    if not lanes:
+        return []
+    in_force = controls.read(session, code_limits)
+    lanes = [lane for lane in lanes if in_force.pause_of(lane) is None]
+    if not lanes:
+        return []
+    with session.transaction():
+        room = controls.take_room(session, in_force, lanes, now)
+        chosen = _choose(session, lanes, limit, room, now, cursor)
+        if not chosen:
+            return []
+        controls.use_rates(session, in_force, [c.lane for c in chosen], now)
+        return _take(session, [c.name for c in chosen], worker_id, now, lease_seconds)
+
+
+def _choose(
+    session: Session, lanes: list[Lane], limit: int, room: dict[Key, int], now: datetime, cursor: Cursor
+) -> list[Candidate]:
+    chosen: list[Candidate] = []
+    for rank, group in groupby(sorted(lanes), key=lambda lane: lane.rank):
+        waiting = list(group)
+        last_served = cursor.turn(rank, waiting)
+        asked = _in_turn(shares(waiting, limit - len(chosen), room), limit - len(chosen), last_served)
+        found = _candidates(session, asked, now)
+        picked = pick(found, limit - len(chosen), room, last_served)
+        chosen += picked
+        if picked:
+            cursor.last_served[rank] = picked[-1].lane.organization
+        # A full share means that more may wait behind it: a lower priority must not overtake that.
+        if len(chosen) >= limit or len(found) > len(picked) or _any_full(found, asked, room):
+            break
+    return chosen
+
+
+def _in_turn(asked: dict[Lane, int], limit: int, last_served: str | None) -> dict[Lane, int]:
+    """With more organizations than places, only those whose turn it is."""
+    served = set(turns((lane.organization for lane in asked), last_served)[:limit])
+    return {lane: n for lane, n in asked.items() if lane.organization in served}
+
+
+def _any_full(found: Sequence[Candidate], asked: Mapping[Lane, int], room: Mapping[Key, int]) -> bool:
+    counts: dict[Lane, int] = {}
+    for candidate in found:
+        counts[candidate.lane] = counts.get(candidate.lane, 0) + 1
+    return any(
+        n >= asked[lane] and room.get(("type", lane.job_type), 1) and room.get(("organization", lane.organization), 1)
+        for lane, n in counts.items()
+    )
+
+
+# Hop from each lane to the next by the index; the jobs inside a lane are not read.
+_WALK = """
+WITH RECURSIVE walk (lane, upto, hops) AS (
+    SELECT (SELECT MIN(lane) FROM {job} WHERE status = 'Queued' AND lane > seed.origin AND lane < seed.upto), seed.upto, 1
+    FROM ({seeds}) seed
+    UNION ALL
+    SELECT (SELECT MIN(lane) FROM {job} WHERE status = 'Queued' AND lane > walk.lane AND lane < walk.upto),
+        walk.upto, walk.hops + 1
+    FROM walk WHERE walk.lane IS NOT NULL AND walk.hops < %s
+)
+SELECT lane FROM walk WHERE lane IS NOT NULL
+"""
+
+
+def _waiting_lanes(session: Session, queues: tuple[str, ...] | None, cursor: Cursor) -> list[Lane]:
+    seeds: list[str] = []
+    ranges = lane_ranges(queues)
+    for origin, upto in ranges:
+        seen = cursor.last_seen.get(origin)
+        seeds += [origin, upto] if seen is None else [seen, upto, origin, f"{seen}!"]  # '!': the seen one included
+    one = f"SELECT {session.dialect.lane_parameter} AS origin, {session.dialect.lane_parameter} AS upto"
+    walk = _WALK.replace("{seeds}", " UNION ALL ".join([one] * (len(seeds) // 2)))
+    found = sorted(set(session.column(walk, [*seeds, MOST_LANES])))
+    for origin, upto in ranges:
+        mine = [lane for lane in found if origin < lane < upto]
+        if len(mine) < MOST_LANES:
+            cursor.last_seen.pop(origin, None)
+        else:
+            seen = cursor.last_seen.get(origin, origin)
+            cursor.last_seen[origin] = max((lane for lane in mine[:] if lane > seen), default=mine[-1])
+    return [Lane.parse(text) for text in found]
+
+
+def _candidates(session: Session, asked: Mapping[Lane, int], now: datetime) -> list[Candidate]:
+    found: list[Candidate] = []
+    at = session.dialect.to_db(now)
+    for lane, n in asked.items():
+        rows = session.rows(
+            "SELECT name, run_after, lost FROM {job} WHERE status = 'Queued' AND lane = %s AND run_after <= %s"
+            " ORDER BY run_after, name LIMIT %s{skip_locked}",
+            (str(lane), at, n),
+        )
+        found += [Candidate(name, run_after, lost, lane) for name, run_after, lost in rows]
+    return found
+
+
+def _take(session: Session, names: list[str], worker_id: str, now: datetime, lease_seconds: float) -> list[Job]:
+    dialect = session.dialect
+    at = dialect.to_db(now)
+    those, parameters = dialect.among("name", names)
+    update = (
+        "UPDATE {job} SET status = 'Running', attempts = attempts + 1, lease_owner = %s, lease_expires_at = %s,"
+        f" started_at = %s, ended_at = NULL, modified = %s WHERE {those} AND status = 'Queued'"
+    )
+    values = [worker_id, dialect.to_db(now + timedelta(seconds=lease_seconds)), at, at, *parameters]
+    if dialect.returns_updated:
+        rows = session.rows(f"{update} RETURNING {JOB_COLUMNS}", values)
+    else:
+        session.execute(update, values)
+        rows = session.rows(f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE {those}", parameters)
+    by_name = {row[0]: job_from_row(dialect, row) for row in rows}
+    jobs = [by_name[name] for name in names]
+    logbook.record_claims(session, jobs, worker_id, now)
+    stats.record_claims(session, jobs, worker_id, now)
+    return jobs

@@ -1,0 +1,103 @@
+"""What differs between databases, and nothing else. One subclass for each in sqlite.py, postgresql.py, mariadb.py.
+
+Statements are templates: `{job}` and the like are table names, `{skip_locked}` a clause of the dialect, `%s` a parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from job_engine.store.waiting import BackoffWaiter, Waiter
+
+if TYPE_CHECKING:
+    from job_engine.store.session import Session
+
+TABLES = {
+    "job": "background_job",
+    "log": "job_execution_log",
+    "dependency": "job_dependency",
+    "control": "job_control",
+    "stat": "job_stat",
+    "worker": "job_worker",
+    "meta": "job_engine_meta",
+}
+
+
+class Dialect:
+    name: str
+    address: str  # of the database, without secrets; what waiters of one process share
+    clauses: dict[str, str]  # fills the templates, beside the table names
+    types: dict[str, str]  # fills the schema
+    placeholder = "%s"
+    returns_updated = True  # UPDATE ... RETURNING
+    partial_indexes = True
+    lane_parameter = "%s"
+    max_params = 30_000
+
+    def __init__(self, tables: dict[str, str] | None = None):
+        self._words = {**(tables or TABLES), **self.clauses}
+        self._rendered: dict[str, str] = {}
+
+    def sql(self, template: str) -> str:
+        """The template in this dialect. Rendered once for each template."""
+        rendered = self._rendered.get(template)
+        if rendered is None:
+            rendered = template.format_map(self._words).replace("%s", self.placeholder)
+            self._rendered[template] = rendered
+        return rendered
+
+    # Connections
+
+    def connect(self) -> Any:
+        """A new connection of our own: autocommit, so that every transaction is begun in so many words."""
+        raise NotImplementedError
+
+    def cursor(self, connection: Any) -> Any:
+        """A cursor that returns plain tuples, however the connection's owner has set it up."""
+        return connection.cursor()
+
+    def is_disconnect(self, error: BaseException) -> bool:
+        """Whether the error means that the connection is gone or the database cannot be used now."""
+        raise NotImplementedError
+
+    def in_transaction(self, connection: Any) -> bool:
+        """Whether a transaction is open: some errors end one behind our back."""
+        raise NotImplementedError
+
+    # Values
+
+    def to_db(self, value: datetime | None) -> Any:
+        return value
+
+    def from_db(self, value: Any) -> datetime | None:
+        return value  # type: ignore[no-any-return]
+
+    # Statements
+
+    tuning: tuple[str, ...] = ()  # of the standalone tables, once, after they are made
+    tables_like = ""  # SELECT that finds a table by its name
+
+    def has_table(self, session: Session, table: str) -> bool:
+        return session.row(self.tables_like, (self._words[table],)) is not None
+
+    def lock_schema(self, session: Session) -> None:
+        """Keep two processes from creating tables at once, where the database minds that."""
+
+    begin = "BEGIN"  # of a transaction that will write
+    now = ""  # SELECT of the database's own time
+    insert_new = ""  # INSERT of {table} ({columns}) VALUES {rows} that skips rows whose unique key is taken
+    insert_control = ""  # INSERT of a control row unless it is there
+    upsert_stat = ""
+
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+        """A condition that `column` is one of `values`, and its parameters."""
+        return f"{column} IN ({', '.join(['%s'] * len(values))})", list(values)
+
+    def waiter(self) -> Waiter:
+        """What an idle worker waits with."""
+        return BackoffWaiter(self.address)
+
+    def announce(self, session: Session, queues: Iterable[str]) -> None:
+        """Tell idle workers, within the transaction, that jobs came in. Databases without a channel have none."""

@@ -1,0 +1,142 @@
+"""Insert jobs within the caller's transaction. Unique indexes, not a look beforehand, decide what is a duplicate."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from job_engine.core.errors import JobEngineError
+from job_engine.core.job import Enqueued, Job
+from job_engine.core.priority import lane_of
+from job_engine.core.states import ENDED, Status
+from job_engine.store import dependencies
+from job_engine.store.rows import JOB_COLUMNS, job_from_row
+from job_engine.store.session import Session
+
+ROWS_IN_A_STATEMENT = 500
+_TRIES = 5
+
+_COLUMNS = (
+    "name, job_type, status, priority, queue, organization, {user}, handler, params, run_after, max_attempts, timeout,"
+    " job_hash, dedup_key, dedup_slot, depends_on, blockers, lane, creation, modified"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewJob:
+    """What an enqueue asks for, checked and with its policy filled in."""
+
+    job: Job
+    dedup_window: float
+    parents: tuple[str, ...] = ()
+
+
+def insert(session: Session, new: Sequence[NewJob], now: datetime) -> list[Enqueued]:
+    """Insert what is new and find what is there already. The answers are in the order of the questions."""
+    ready = [_placed(session, n, now) for n in new]
+    answers: dict[str, Enqueued] = {}
+    for i in range(0, len(ready), ROWS_IN_A_STATEMENT):
+        _insert(session, ready[i : i + ROWS_IN_A_STATEMENT], now, answers)
+    created = [n for n in ready if answers[n.job.name].created]
+    for n in created:
+        if n.parents:
+            dependencies.add(session, n.job.name, n.parents)
+    if created:
+        session.dialect.announce(session, {n.job.queue for n in created})
+    return [answers[n.job.name] for n in ready]
+
+
+def _placed(session: Session, new: NewJob, now: datetime) -> NewJob:
+    """With the state it starts in: Queued when nothing keeps it from running now."""
+    blockers = dependencies.blockers(session, new.parents, new.job.organization) if new.parents else 0
+    if blockers or new.job.run_after > now:
+        waiting = new.job.evolve(status=Status.PENDING, blockers=blockers)
+        return NewJob(waiting, new.dedup_window, new.parents)
+    return new
+
+
+def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dict[str, Enqueued]) -> None:
+    left = list(new)
+    for _ in range(_TRIES):
+        inserted = _insert_new(session, left)
+        answers.update((n.job.name, Enqueued(n.job, True)) for n in left if n.job.name in inserted)
+        left = [n for n in left if n.job.name not in inserted]
+        again = []
+        for n in left:
+            twin = _twin(session, n.job)
+            if twin is None or _outlived(session, twin, n, now):
+                again.append(n)
+            else:
+                answers[n.job.name] = Enqueued(twin, False)
+        left = again
+        if not left:
+            return
+    raise JobEngineError(
+        f"Job {left[0].job.name} could not be inserted: each time its duplicate ended just before it was read. Try again."
+    )
+
+
+def _insert_new(session: Session, new: Sequence[NewJob]) -> set[str]:
+    """The names of the rows that went in."""
+    cursor = session.insert(session.dialect.insert_new, _COLUMNS, [_row(session, n) for n in new])
+    if session.dialect.returns_updated:
+        return {row[0] for row in cursor.fetchall()}
+    names = [n.job.name for n in new]
+    if cursor.rowcount == len(names):
+        return set(names)
+    those, parameters = session.dialect.among("name", names)
+    return set(session.column(f"SELECT name FROM {{job}} WHERE {those}", parameters))
+
+
+def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
+    j = new.job
+    to_db = session.dialect.to_db
+    return (
+        j.name,
+        j.job_type,
+        j.status.value,
+        j.priority,
+        j.queue,
+        j.organization or "",
+        j.user,
+        j.handler,
+        j.params,
+        to_db(j.run_after),
+        j.max_attempts,
+        j.timeout,
+        j.job_hash,
+        j.dedup_key,
+        j.job_hash if new.dedup_window else None,
+        j.depends_on,
+        j.blockers,
+        lane_of(j.priority, j.queue, j.organization, j.job_type),
+        to_db(j.creation),
+        to_db(j.modified),
+    )
+
+
+def _twin(session: Session, job: Job) -> Job | None:
+    """The job whose unique key is in the way. Read as it is now, also where the transaction sees an older picture."""
+    if job.dedup_key is not None:
+        row = session.row(
+            f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE organization = %s AND dedup_key = %s{{latest}}",
+            (job.organization or "", job.dedup_key),
+        )
+        if row is not None:
+            return job_from_row(session.dialect, row)
+    row = session.row(f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE dedup_slot = %s{{latest}}", (job.job_hash,))
+    return None if row is None else job_from_row(session.dialect, row)
+
+
+def _outlived(session: Session, twin: Job, new: NewJob, now: datetime) -> bool:
+    """Whether the twin no longer stands for the new job. If so its slot is freed for the next try."""
+    if new.job.dedup_key is not None and twin.dedup_key == new.job.dedup_key:
+        return False
+    if twin.status not in ENDED and twin.creation > now - timedelta(seconds=new.dedup_window):
+        return False
+    session.execute(
+        "UPDATE {job} SET dedup_slot = NULL WHERE name = %s AND dedup_slot = %s", (twin.name, twin.job_hash)
+    )
+    return True

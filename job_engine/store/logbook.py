@@ -1,0 +1,69 @@
+"""The execution log: one row for every change of state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from job_engine.core.job import Job, Transition
+from job_engine.core.states import Status
+from job_engine.store.session import Session
+
+_INSERT = "INSERT INTO {log} ({columns}) VALUES {rows}"
+_COLUMNS = (
+    "job, creation, from_status, to_status, attempt, actor, duration, error_type, error, reason, processed, failed"
+)
+_TEXT = 500  # characters of an error or a reason; the job itself has the whole
+
+
+def record_claims(session: Session, jobs: Sequence[Job], worker_id: str, now: datetime) -> None:
+    those, parameters = session.dialect.among("name", [job.name for job in jobs])
+    session.execute(
+        "INSERT INTO {log} (job, creation, from_status, to_status, attempt, actor)"
+        f" SELECT name, started_at, 'Queued', 'Running', attempts, lease_owner FROM {{job}} WHERE {those}",
+        parameters,
+    )
+
+
+def record(session: Session, entries: Sequence[tuple[str, Transition]]) -> None:
+    """Write one row for each (job's name, transition). `from_status` is never None here: a job's creation is its row."""
+    to_db = session.dialect.to_db
+    rows: list[Sequence[Any]] = [
+        (
+            name,
+            to_db(t.at),
+            str(t.from_status),
+            str(t.to_status),
+            t.attempt,
+            t.actor,
+            t.duration,
+            t.error_type,
+            _short(t.error),
+            _short(t.reason),
+            t.processed,
+            t.failed,
+        )
+        for name, t in entries
+    ]
+    if rows:
+        session.insert(_INSERT, _COLUMNS, rows)
+
+
+def history(session: Session, job: Job) -> list[Transition]:
+    """The job's life from its creation on, oldest first."""
+    rows = session.rows(
+        "SELECT creation, from_status, to_status, attempt, actor, duration, error_type, error, reason, processed, failed"
+        " FROM {log} WHERE job = %s ORDER BY id",
+        (job.name,),
+    )
+    entries = [
+        Transition(session.dialect.from_db(row[0]) or job.creation, Status(row[1]), Status(row[2]), *row[3:])
+        for row in rows
+    ]
+    first = (entries[0].from_status if entries else None) or job.status
+    return [Transition(job.creation, None, first, 0, job.user), *entries]
+
+
+def _short(text: str | None) -> str | None:
+    return text if text is None or len(text) <= _TEXT else text[: _TEXT - 1] + "…"

@@ -1,0 +1,100 @@
+"""PostgreSQL through psycopg 3."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import urlsplit
+
+from job_engine.core.errors import JobEngineError
+from job_engine.store.dialect import Dialect
+from job_engine.store.session import Session
+from job_engine.store.waiting import NotifyWaiter, Waiter
+
+CHANNEL = "job_engine"
+
+
+class PostgreSQL(Dialect):
+    name = "PostgreSQL"
+    clauses = {  # noqa: RUF012
+        "skip_locked": " FOR UPDATE SKIP LOCKED",
+        "for_update": " FOR UPDATE",
+        "for_share": " FOR SHARE",
+        "latest": "",
+        "skip_locked_j": " FOR UPDATE OF j SKIP LOCKED",
+        "user": '"user"',
+    }
+    # Collation "C" compares bytes: lanes are ranges of bytes, and keys need no language.
+    types = {  # noqa: RUF012
+        "key": 'text COLLATE "C"',
+        "lane": 'text COLLATE "C"',
+        "text": "text",
+        "long": "text",
+        "time": "timestamptz",
+        "serial": "bigserial PRIMARY KEY",
+        "suffix": "",
+    }
+    # Every claim and every finish leaves a dead row behind: clean up by count, not by share of a table that only grows.
+    tuning = (
+        "ALTER TABLE {job} SET (autovacuum_vacuum_scale_factor = 0.0, autovacuum_vacuum_threshold = 5000,"
+        " autovacuum_analyze_scale_factor = 0.02, fillfactor = 85)",
+    )
+    tables_like = "SELECT 1 FROM pg_class WHERE oid = to_regclass(%s)"
+    lane_parameter = "%s::text"
+    max_params = 60_000
+    now = "SELECT clock_timestamp()"
+    insert_new = "INSERT INTO {job} ({columns}) VALUES {rows} ON CONFLICT DO NOTHING RETURNING name"
+    insert_control = "INSERT INTO {control} (scope, target) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+    upsert_stat = (
+        "INSERT INTO {stat} AS s ({columns}) VALUES {rows}"
+        " ON CONFLICT (at, job_type, organization, event, bucket, shard)"
+        " DO UPDATE SET n = s.n + excluded.n, seconds = s.seconds + excluded.seconds"
+    )
+
+    def __init__(self, url: str):
+        super().__init__()
+        try:
+            import psycopg
+        except ImportError as error:
+            raise JobEngineError(
+                "PostgreSQL needs the psycopg package: pip install 'job_engine[postgresql]'"
+            ) from error
+        self._psycopg = psycopg
+        self.url = url
+        parts = urlsplit(url)
+        self.address = f"postgresql:{parts.hostname}:{parts.port}{parts.path}"
+
+    def connect(self) -> Any:
+        return self._psycopg.connect(self.url, autocommit=True, options="-c timezone=UTC")
+
+    def cursor(self, connection: Any) -> Any:
+        if isinstance(connection, self._psycopg.Connection):
+            return self._psycopg.Cursor(connection, row_factory=self._psycopg.rows.tuple_row)
+        return connection.cursor()  # psycopg2, as some applications still bring
+
+    def waiter(self) -> Waiter:
+        return NotifyWaiter(self.address, Session(self, self.connect()), CHANNEL)
+
+    def is_disconnect(self, error: BaseException) -> bool:
+        if isinstance(error, (self._psycopg.OperationalError, self._psycopg.InterfaceError)):
+            state = getattr(error, "sqlstate", None) or ""
+            return not state or state.startswith(("08", "57P", "53"))
+        return False
+
+    def in_transaction(self, connection: Any) -> bool:
+        return bool(connection.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE)
+
+    def from_db(self, value: Any) -> datetime | None:
+        return None if value is None else value.astimezone(timezone.utc)
+
+    def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+        return f"{column} = ANY(%s)", [list(values)]  # one prepared statement for lists of any length
+
+    def lock_schema(self, session: Session) -> None:
+        # CREATE TABLE IF NOT EXISTS still fails on a catalogue key when two run at once.
+        session.execute("SELECT pg_advisory_xact_lock(%s)", (0x6A6F62,))
+
+    def announce(self, session: Session, queues: Iterable[str]) -> None:
+        for queue in queues:
+            session.execute("SELECT pg_notify(%s, %s)", (CHANNEL, queue))

@@ -1,0 +1,43 @@
+"""Forget what ended long ago, in small batches so that nobody waits for it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from job_engine.core.errors import JobEngineError
+from job_engine.core.states import ENDED, Status
+from job_engine.store import stats
+from job_engine.store.session import Session
+
+BATCH = 500
+
+# A job that others still wait for is kept, however old: they would wait for ever.
+_NOT_AWAITED = (
+    "NOT EXISTS (SELECT 1 FROM {dependency} d JOIN {job} c ON c.name = d.job"
+    " WHERE d.parent = j.name AND c.status IN ('Pending', 'Queued', 'Running', 'Failed', 'Timed Out'))"
+)
+
+
+def prune(session: Session, status: Status, ended_before: datetime, now: datetime) -> int:
+    """Delete up to one batch of jobs of this state with their history. Call again while it returns something."""
+    if status not in ENDED:
+        raise JobEngineError(f"Jobs that are {status} have not ended and are never pruned.")
+    with session.transaction():
+        rows = session.rows(
+            f"SELECT j.name, j.job_type, j.organization FROM {{job}} j WHERE j.status = '{status}' AND j.ended_at < %s"
+            f" AND {_NOT_AWAITED} ORDER BY j.ended_at LIMIT {BATCH}{{skip_locked_j}}",
+            (session.dialect.to_db(ended_before),),
+        )
+        if not rows:
+            return 0
+        names = [row[0] for row in rows]
+        for table, column in (("log", "job"), ("dependency", "job"), ("dependency", "parent"), ("job", "name")):
+            those, parameters = session.dialect.among(column, names)
+            session.execute(f"DELETE FROM {{{table}}} WHERE {those}", parameters)
+        stats.record(
+            session,
+            [(job_type, organization, stats.left(status), 0.0) for _, job_type, organization in rows],
+            "prune",
+            now,
+        )
+    return len(rows)

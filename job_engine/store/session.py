@@ -1,0 +1,100 @@
+"""One DB-API connection, spoken to in one dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from job_engine.core.errors import StoreUnavailable
+from job_engine.store.dialect import Dialect
+
+
+class Session:
+    __slots__ = ("_cursor", "connection", "dialect")
+
+    def __init__(self, dialect: Dialect, connection: Any):
+        self.dialect = dialect
+        self.connection = connection
+        self._cursor = dialect.cursor(connection)
+
+    def execute(self, template: str, params: Sequence[Any] = ()) -> Any:
+        try:
+            self._cursor.execute(self.dialect.sql(template), params)
+        except Exception as error:
+            raise self.translated(error) from error
+        return self._cursor
+
+    def rows(self, template: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        return self.execute(template, params).fetchall()  # type: ignore[no-any-return]
+
+    def row(self, template: str, params: Sequence[Any] = ()) -> tuple[Any, ...] | None:
+        return self.execute(template, params).fetchone()  # type: ignore[no-any-return]
+
+    def value(self, template: str, params: Sequence[Any] = ()) -> Any:
+        row = self.row(template, params)
+        return None if row is None else row[0]
+
+    def column(self, template: str, params: Sequence[Any] = ()) -> list[Any]:
+        return [row[0] for row in self.rows(template, params)]
+
+    def change(self, template: str, params: Sequence[Any] = ()) -> int:
+        """Execute and tell how many rows it touched."""
+        return self.execute(template, params).rowcount  # type: ignore[no-any-return]
+
+    def many(self, template: str, rows: Sequence[Sequence[Any]]) -> int:
+        """The same statement for each row of parameters; how many rows were touched in all."""
+        try:
+            self._cursor.executemany(self.dialect.sql(template), rows)
+        except Exception as error:
+            raise self.translated(error) from error
+        return self._cursor.rowcount  # type: ignore[no-any-return]
+
+    def insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> Any:
+        """A multi-row INSERT: `statement` is a template with {columns} and {rows}."""
+        head, _, tail = statement.replace("{columns}", columns).partition("{rows}")
+        row = f"({', '.join([self.dialect.placeholder] * len(rows[0]))})"
+        # Not through the cache of templates: there is one text for each number of rows.
+        sql = f"{self.dialect.sql(head)}{', '.join([row] * len(rows))}{self.dialect.sql(tail)}"
+        try:
+            self._cursor.execute(sql, [value for row in rows for value in row])
+        except Exception as error:
+            raise self.translated(error) from error
+        return self._cursor
+
+    # Transactions, on connections of our own
+
+    def begin(self) -> None:
+        self.execute(self.dialect.begin)
+
+    def commit(self) -> None:
+        self.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Leave the transaction, also one that the database has ended or that went with its connection."""
+        try:
+            if self.dialect.in_transaction(self.connection):
+                self.execute("ROLLBACK")
+        except StoreUnavailable:
+            pass
+
+    @contextmanager
+    def transaction(self) -> Iterator[Session]:
+        self.begin()
+        try:
+            yield self
+        except BaseException:
+            self.rollback()
+            raise
+        self.commit()
+
+    def close(self) -> None:
+        try:
+            self.connection.close()
+        except Exception:  # a broken connection cannot always be closed
+            pass
+
+    def translated(self, error: Exception) -> Exception:
+        if self.dialect.is_disconnect(error):
+            return StoreUnavailable(f"The {self.dialect.name} database cannot be used: {error}")
+        return error

@@ -1,0 +1,100 @@
+"""SQLite: one file, one writer at a time. WAL lets readers go on; synchronous=FULL survives a power cut."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from job_engine.core.errors import JobEngineError
+from job_engine.store.dialect import Dialect
+from job_engine.store.session import Session
+from job_engine.store.waiting import SQLiteWaiter, Waiter
+
+BUSY_SECONDS = 15.0
+
+
+class SQLite(Dialect):
+    name = "SQLite"
+    placeholder = "?"
+    # BEGIN IMMEDIATE makes each writing transaction the only one: there is nothing to lock row by row.
+    clauses = {
+        "skip_locked": "",
+        "for_update": "",
+        "for_share": "",
+        "latest": "",
+        "skip_locked_j": "",
+        "user": '"user"',
+    }
+    types = {  # noqa: RUF012
+        "key": "TEXT",
+        "lane": "TEXT",
+        "text": "TEXT",
+        "long": "TEXT",
+        "time": "TEXT",
+        "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "suffix": "",
+    }
+    tables_like = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s"
+    begin = "BEGIN IMMEDIATE"
+    now = "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')"
+    insert_new = "INSERT INTO {job} ({columns}) VALUES {rows} ON CONFLICT DO NOTHING RETURNING name"
+    insert_control = "INSERT INTO {control} (scope, target) VALUES (%s, %s) ON CONFLICT DO NOTHING"
+    upsert_stat = (
+        "INSERT INTO {stat} ({columns}) VALUES {rows} ON CONFLICT (at, job_type, organization, event, bucket, shard)"
+        " DO UPDATE SET n = n + excluded.n, seconds = seconds + excluded.seconds"
+    )
+
+    def __init__(self, path: str):
+        super().__init__()
+        if path in ("", ":memory:"):
+            raise JobEngineError(
+                "A job in memory would be lost with its process. Name a file, such as sqlite:///jobs.db."
+            )
+        if sqlite3.sqlite_version_info < (3, 35):
+            raise JobEngineError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed (RETURNING).")
+        self.path = path
+        self.address = f"sqlite:{Path(path).absolute()}"
+
+    def connect(self) -> Any:
+        try:
+            connection = sqlite3.connect(
+                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+        except sqlite3.OperationalError as error:
+            folder = Path(self.path).absolute().parent
+            raise JobEngineError(
+                f"The file {self.path} cannot be opened as a database: {error}. "
+                f"Does the folder {folder} exist, and may this user write there?"
+            ) from error
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        return connection
+
+    def cursor(self, connection: Any) -> Any:
+        cursor = connection.cursor()
+        cursor.row_factory = None
+        return cursor
+
+    def waiter(self) -> Waiter:
+        return SQLiteWaiter(self.address, Session(self, self.connect()))
+
+    def is_disconnect(self, error: BaseException) -> bool:
+        if not isinstance(error, sqlite3.OperationalError):
+            return isinstance(error, sqlite3.ProgrammingError) and "closed database" in str(error)
+        text = str(error)
+        return any(
+            sign in text for sign in ("locked", "busy", "unable to open", "disk I/O", "database or disk is full")
+        )
+
+    def in_transaction(self, connection: Any) -> bool:
+        return bool(connection.in_transaction)
+
+    # Times are UTC text: sorted as text they are sorted as times, and a person can read them.
+
+    def to_db(self, value: datetime | None) -> Any:
+        return None if value is None else value.replace(tzinfo=None).isoformat(" ", "microseconds")
+
+    def from_db(self, value: Any) -> datetime | None:
+        return None if value is None else datetime.fromisoformat(value).replace(tzinfo=timezone.utc)
