@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum
 from pathlib import Path
@@ -104,24 +105,25 @@ def _verdict(holds: bool, bound: float | None) -> Verdict:
     return Verdict.OK if holds else Verdict.MISSED
 
 
+_COLUMNS: dict[str, Callable[[Figure], str]] = {
+    "what": lambda figure: figure.what,
+    "Job Engine": lambda figure: figure.ours,
+    "compared with": lambda figure: figure.compared_with,
+    "measured": lambda figure: figure.measured,
+    "required": lambda figure: figure.required,
+    "verdict": lambda figure: f"[{_STYLES[figure.verdict]}]{figure.verdict.value}[/]",
+    "rounds": lambda figure: figure.rounds,
+}
+
+
 def show(console: Console, figures: Sequence[Figure]) -> None:
-    """One table for each group, in the order in which they were measured."""
+    """One table for each group, in the order in which they were measured, without columns that say nothing."""
     for group in dict.fromkeys(figure.group for figure in figures):
-        table = Table(title=group, title_justify="left", title_style="bold", expand=True)
-        for column in ("what", "Job Engine", "compared with", "measured", "required", "", "rounds"):
-            table.add_column(column, overflow="fold")
-        for figure in figures:
-            if figure.group == group:
-                style = _STYLES[figure.verdict]
-                table.add_row(
-                    figure.what,
-                    figure.ours,
-                    figure.compared_with,
-                    figure.measured,
-                    figure.required,
-                    f"[{style}]{figure.verdict.value}[/]",
-                    figure.rounds,
-                )
+        mine = [figure for figure in figures if figure.group == group]
+        columns = {title: text for title, text in _COLUMNS.items() if any(text(figure) for figure in mine)}
+        table = Table(*columns, title=group, title_justify="left", title_style="bold")
+        for figure in mine:
+            table.add_row(*(text(figure) for text in columns.values()))
         console.print(table)
 
 
@@ -131,6 +133,4 @@ def save(file: Path, figures: Sequence[Figure], about: dict[str, object]) -> Non
 
 def machine() -> dict[str, object]:
     """What the figures depend on, besides the code."""
-    import os
-
     return {"python": platform.python_version(), "cores": os.cpu_count(), "load": round(os.getloadavg()[0], 1)}

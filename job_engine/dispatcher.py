@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import TYPE_CHECKING
-
-from job_engine.core.states import ENDED
 
 if TYPE_CHECKING:
     from job_engine.engine import Engine
@@ -35,7 +32,6 @@ def tick(engine: Engine) -> Tick:
 
 def housekeeping(engine: Engine) -> int:
     """Forget what is older than the retention and compact the counters. Once an hour is plenty."""
-    before = engine.store.now() - timedelta(days=engine.settings.retention_days)
-    pruned = sum(engine.store.prune(status, before) for status in sorted(ENDED))
+    pruned = engine.prune()
     engine.store.compact_stats()
     return pruned

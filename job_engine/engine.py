@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
 from job_engine.adopting import adopt
@@ -19,9 +19,9 @@ from job_engine.core.errors import JobNotFound, UnknownJobType
 from job_engine.core.job import Enqueued, Job, Outcome, Transition
 from job_engine.core.job_type import JobType, Rate
 from job_engine.core.registry import Registry, default_registry, type_of_path
-from job_engine.core.states import Status
+from job_engine.core.states import ENDED, Status
 from job_engine.dispatcher import Tick, tick
-from job_engine.enqueueing import build, moment, resolve
+from job_engine.enqueueing import build, check_options, moment, resolve
 from job_engine.explaining import explain
 from job_engine.group import Group
 from job_engine.metrics import Metrics, read_metrics
@@ -34,6 +34,9 @@ from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
 from job_engine.store.url import dialect_for
 from job_engine.worker_id import new_worker_id
+
+if TYPE_CHECKING:
+    from job_engine.worker import Worker
 
 
 class Engine:
@@ -51,6 +54,7 @@ class Engine:
         self.classifier = classifier
         self._rng = rng
         self._threads = threading.local()
+        self._workers: list[Worker] = []
         store.code_limits = self._code_limits
 
     @classmethod
@@ -69,7 +73,7 @@ class Engine:
         `clock` replaces the database's clock and `seed` makes jitter repeatable, both for tests. Other keywords are fields
         of Settings.
         """
-        chosen = Settings(**settings)
+        chosen = Settings.of(**settings)
         store = SqlStore(dialect_for(url), clock and (lambda: utc(clock())), chosen.lease_seconds)
         store.create_tables()
         rng = None if seed is None else random.Random(seed)
@@ -135,6 +139,7 @@ class Engine:
         connection: Any,
         options: dict[str, Any],
     ) -> list[Enqueued]:
+        check_options(options)
         job_type, handler = resolve(self.registry, what)
         new = build(job_type, handler, params, self.settings, self.store.now(), **options)
         session = self._callers_session(connection)
@@ -174,9 +179,17 @@ class Engine:
         """Be a worker in this process until SIGTERM, SIGINT or `stop()`. `job-engine work` runs several, supervised."""
         from job_engine.worker import Worker
 
-        Worker(self, new_worker_id(), tuple(queues) if queues is not None else None).run(
-            poll_seconds, max_jobs_per_tick
-        )
+        worker = Worker(self, new_worker_id(), tuple(queues) if queues is not None else None)
+        self._workers.append(worker)
+        try:
+            worker.run(poll_seconds, max_jobs_per_tick)
+        finally:
+            self._workers.remove(worker)
+
+    def stop(self) -> None:
+        """End every run_forever of this engine: each finishes the job at hand and gives back the others."""
+        for worker in self._workers:
+            worker.stop()
 
     def tick(self) -> Tick:
         """Queue what is due and rescue what lost its worker."""
@@ -256,16 +269,26 @@ class Engine:
         """Limit how many jobs of a "type" or an "organization" run at once or start in a time ("100/m")."""
         self.store.limit(scope, target, concurrency, Rate.parse(rate))
 
+    def plan_prune(
+        self, older_than_days: float | None = None, statuses: Iterable[Status | str] = sorted(ENDED)
+    ) -> dict[str, int]:
+        """How many jobs of each state `prune` with the same arguments would forget."""
+        before = self._retention_edge(older_than_days)
+        return {str(Status(s)): self.store.prunable(Status(s), before) for s in statuses}
+
     def prune(
         self,
         older_than_days: float | None = None,
-        statuses: Iterable[Status | str] = (Status.COMPLETED, Status.CANCELED, Status.DEAD_LETTER),
+        statuses: Iterable[Status | str] = sorted(ENDED),
         progress: Callable[[int], None] = lambda n: None,
     ) -> int:
         """Forget ended jobs, with their history, in small batches. Returns how many."""
-        days = self.settings.retention_days if older_than_days is None else older_than_days
-        before = self.store.now() - timedelta(days=days)
+        before = self._retention_edge(older_than_days)
         return sum(self.store.prune(Status(status), before, progress) for status in statuses)
+
+    def _retention_edge(self, older_than_days: float | None) -> datetime:
+        days = self.settings.retention_days if older_than_days is None else older_than_days
+        return self.store.now() - timedelta(days=days)
 
     # For runners ---------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -19,6 +19,17 @@ from job_engine.settings import Settings
 from job_engine.store.inserting import NewJob
 
 MAX_KEY = 140  # characters of a dedup_key, an organization or a user; what the databases' indexes hold
+
+
+OPTIONS = frozenset(
+    "organization user run_after priority queue timeout max_attempts dedup_key dedup_window depends_on".split()
+)
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    for word in options:
+        if word not in OPTIONS:
+            raise InvalidJob(f"enqueue has no option {word!r}. There are: {', '.join(sorted(OPTIONS))}.")
 
 
 def resolve(registry: Registry, what: str | Callable[..., Any]) -> tuple[JobType, str | None]:
@@ -120,6 +131,8 @@ def moment(run_after: datetime | timedelta | float | None, now: datetime) -> dat
         return now
     if isinstance(run_after, datetime):
         return utc(run_after)
+    if not isinstance(run_after, (timedelta, int, float)):
+        raise InvalidJob(f"run_after is {run_after!r}; it is a datetime, a timedelta or a number of seconds from now.")
     wait = run_after if isinstance(run_after, timedelta) else timedelta(seconds=run_after)
     return now + max(wait, timedelta())
 

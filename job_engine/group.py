@@ -76,6 +76,7 @@ class Group:
         job = attempt.job
         with self._lock:
             if self._user is not attempt:
+                self.write()  # the finished neighbours' transaction may hold locks that the checkpoint would wait for
                 self.store.save_checkpoint(job.name, self._worker_id, job.attempts, checkpoint)
                 return
             session = self._begun()

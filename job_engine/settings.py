@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
+
+from job_engine.core.errors import JobEngineError
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,3 +23,11 @@ class Settings:
     payload_bytes: int = 65_536  # of parameters, result and checkpoint each
     error_bytes: int = 8_192
     retention_days: float = 30.0
+
+    @classmethod
+    def of(cls, **values: Any) -> Settings:
+        known = [f.name for f in fields(cls)]
+        for word in values:
+            if word not in known:
+                raise JobEngineError(f"There is no setting {word!r}. There are: {', '.join(known)}.")
+        return cls(**values)

@@ -113,9 +113,17 @@ class Supervisor:
             self._start()
 
     def _start(self) -> None:
-        worker_id = new_worker_id()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "job_engine.child"],
+            stdin=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # Ctrl-C in a terminal reaches the supervisor alone, which then tells its workers
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+        )
+        worker_id = new_worker_id(process.pid)
         path = Path(self._folder.name) / worker_id.rpartition(":")[2]
-        beacon = Beacon(path)
+        child = Child(worker_id, process, Beacon(path), time.monotonic())
+        self._children.append(child)
         orders = Orders(
             url=self._url,
             app=self._app,
@@ -127,17 +135,12 @@ class Supervisor:
             log_format=self._log_format,
             log_level=self._log_level,
         )
-        process = subprocess.Popen(
-            [sys.executable, "-m", "job_engine.child"],
-            stdin=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C in a terminal reaches the supervisor alone, which then tells its workers
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-        )
         assert process.stdin is not None
-        process.stdin.write(orders.to_json() + "\n")
-        process.stdin.flush()
-        self._children.append(Child(worker_id, process, beacon, time.monotonic()))
+        try:
+            process.stdin.write(orders.to_json() + "\n")
+            process.stdin.flush()
+        except BrokenPipeError:
+            pass  # it died at once; _bury will see
 
     def _bury(self) -> None:
         for child in [c for c in self._children if c.process.poll() is not None]:

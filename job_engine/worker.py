@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from job_engine.core.errors import StoreUnavailable
 from job_engine.runner import Runner
-from job_engine.store.waiting import Waiter
+from job_engine.store.waiting import Waiter, wake_this_process
 from job_engine.store.workers import Worker as SignedIn
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ class Worker:
     def stop(self) -> None:
         """Finish the job at hand within the grace period, give back the others, end."""
         self.runner.stopping.set()
+        wake_this_process(self.engine.store.dialect.address)
 
     def _turn(self, poll_seconds: float, max_jobs: int) -> None:
         self._sign()

@@ -7,5 +7,6 @@ import secrets
 import socket
 
 
-def new_worker_id() -> str:
-    return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(4)}"
+def new_worker_id(pid: int | None = None) -> str:
+    """Host, process and a random part: neither a host's name nor a process id is unique for long."""
+    return f"{socket.gethostname()[:60]}:{pid or os.getpid()}:{secrets.token_hex(4)}"

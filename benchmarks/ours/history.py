@@ -6,6 +6,7 @@ writes, whatever its columns are.
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from job_engine import Engine
@@ -17,20 +18,21 @@ _DAY = 86_400
 
 def grow(engine: Engine, database: Any, ended: int, future: int) -> None:
     """Add jobs that ended within the last days, with their log, and jobs due within the next months."""
-    done = engine.enqueue("noop", {})
-    engine.run_once()
-    waiting = engine.enqueue("noop", {}, run_after=_in_a_day(engine))
-    # Ended long ago means little here; ended before retention would make the worker prune while it is measured.
-    _copy_job(database, done.name, ended, moved=("ended_at",), seconds=f"-(n % {7 * _DAY})")
-    _copy_log(database, done.name, ended)
-    _copy_job(database, waiting.name, future, moved=("run_after",), seconds=f"n % {90 * _DAY}")
+    done = _completed(engine)
+    waiting = engine.enqueue("noop", {}, run_after=engine.store.now() + timedelta(days=1)).name
+    # Within the retention, or the worker would prune them while it is measured.
+    _copy_job(database, done, ended, moved=("ended_at",), seconds=f"-(n % {7 * _DAY})")
+    _copy_log(database, done, ended)
+    _copy_job(database, waiting, future, moved=("run_after",), seconds=f"n % {90 * _DAY}")
     database.settle()
 
 
-def _in_a_day(engine: Engine) -> Any:
-    from datetime import timedelta
-
-    return engine.store.now() + timedelta(days=1)
+def _completed(engine: Engine) -> str:
+    """A job as a worker leaves it, by the calls that a worker makes."""
+    engine.enqueue("noop", {})
+    (job,) = engine.store.claim_batch("benchmark", 1)
+    engine.store.mark_success(job.name, "benchmark", job.attempts)
+    return job.name
 
 
 def _copy_job(database: Any, name: str, count: int, moved: tuple[str, ...], seconds: str) -> None:

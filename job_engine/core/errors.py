@@ -58,13 +58,6 @@ class IllegalTransition(JobEngineError):
     wanted: str
 
 
-class QueueFull(JobEngineError):
-    """The organization has as many waiting jobs as it may have. Try again when some have run."""
-
-    organization: str
-    limit: int
-
-
 # What a worker meets -------------------------------------------------------------------------------------------------
 
 

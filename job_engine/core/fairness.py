@@ -45,6 +45,8 @@ def pick(
     candidates: Sequence[Candidate], limit: int, room: dict[tuple[str, str], int], last_served: str | None = None
 ) -> list[Candidate]:
     """The batch, in the order in which it should run. Uses up `room`."""
+    if not room and len({c.lane for c in candidates}) == 1 and not any(c.lost for c in candidates):
+        return list(candidates[:limit])  # one lane without limits, in order as it was read: nothing to weigh up
     mine: dict[str, list[Candidate]] = {}
     for candidate in sorted(candidates, key=lambda c: (c.run_after, c.name)):
         mine.setdefault(candidate.lane.organization, []).append(candidate)

@@ -88,14 +88,14 @@ def check_name(what: str, name: str) -> str:
 
 
 def check_timeout(timeout: int) -> int:
-    if timeout < 0:
-        raise InvalidJob(f"The timeout is {timeout} s; it must be 0 (no limit) or more.")
+    if not isinstance(timeout, int) or timeout < 0:
+        raise InvalidJob(f"The timeout is {timeout!r}; it is a whole number of seconds, 0 for no limit.")
     return timeout
 
 
 def check_max_attempts(max_attempts: int) -> int:
-    if max_attempts < 1:
-        raise InvalidJob(f"max_attempts is {max_attempts}; a job needs at least one attempt.")
+    if not isinstance(max_attempts, int) or max_attempts < 1:
+        raise InvalidJob(f"max_attempts is {max_attempts!r}; it is a whole number, 1 or more.")
     return max_attempts
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import importlib
 from collections.abc import Callable, Iterator
@@ -12,6 +13,9 @@ from job_engine.core.job_type import TIMEOUTS, JobType, Rate, wants_context
 from job_engine.core.retry import RetryPolicy
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
+
+
+POLICY = tuple(sorted({f.name for f in dataclasses.fields(JobType)} - {"name", "handler"}))
 
 
 class Registry:
@@ -28,6 +32,9 @@ class Registry:
         **policy: Any,
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of job type `name`. The function itself is unchanged."""
+        for word in policy:
+            if word not in POLICY:
+                raise InvalidJob(f"@job has no option {word!r}. There are: {', '.join(POLICY)}.")
         if retry is not None:
             policy["retry"] = RetryPolicy.parse(retry)
         if timeout is not None:

@@ -13,7 +13,7 @@ from job_engine.core.job import Job
 from job_engine.core.priority import Lane, lane_ranges
 from job_engine.store import controls, logbook, stats
 from job_engine.store.controls import Key, Limit
-from job_engine.store.rows import JOB_COLUMNS, job_from_row
+from job_engine.store.rows import CLAIM_COLUMNS, claimed_from_row
 from job_engine.store.session import Session
 
 MOST_LANES = 200  # looked at in one claim, for each priority; the cursor brings the others their turn
@@ -52,7 +52,7 @@ def claim_batch(
     lanes = [lane for lane in lanes if in_force.pause_of(lane) is None]
     if not lanes:
         return []
-    with session.transaction():
+    with session.claim_transaction():
         room = controls.take_room(session, in_force, lanes, now)
         chosen = _choose(session, lanes, limit, room, now, cursor)
         if not chosen:
@@ -96,37 +96,22 @@ def _any_full(found: Sequence[Candidate], asked: Mapping[Lane, int], room: Mappi
     )
 
 
-# Hop from each lane to the next by the index; the jobs inside a lane are not read.
-_WALK = """
-WITH RECURSIVE walk (lane, upto, hops) AS (
-    SELECT (SELECT MIN(lane) FROM {job} WHERE status = 'Queued' AND lane > seed.origin AND lane < seed.upto), seed.upto, 1
-    FROM ({seeds}) seed
-    UNION ALL
-    SELECT (SELECT MIN(lane) FROM {job} WHERE status = 'Queued' AND lane > walk.lane AND lane < walk.upto),
-        walk.upto, walk.hops + 1
-    FROM walk WHERE walk.lane IS NOT NULL AND walk.hops < %s
-)
-SELECT lane FROM walk WHERE lane IS NOT NULL
-"""
-
-
 def _waiting_lanes(session: Session, queues: tuple[str, ...] | None, cursor: Cursor) -> list[Lane]:
-    seeds: list[str] = []
-    ranges = lane_ranges(queues)
-    for origin, upto in ranges:
+    """The lanes in which something waits, up to MOST_LANES from where the last look ended. No job inside them is read."""
+    found: set[str] = set()
+    ranges: list[tuple[str, str]] = []
+    for origin, upto in lane_ranges(queues):
         seen = cursor.last_seen.get(origin)
-        seeds += [origin, upto] if seen is None else [seen, upto, origin, f"{seen}!"]  # '!': the seen one included
-    one = f"SELECT {session.dialect.lane_parameter} AS origin, {session.dialect.lane_parameter} AS upto"
-    walk = _WALK.replace("{seeds}", " UNION ALL ".join([one] * (len(seeds) // 2)))
-    found = sorted(set(session.column(walk, [*seeds, MOST_LANES])))
-    for origin, upto in ranges:
-        mine = [lane for lane in found if origin < lane < upto]
-        if len(mine) < MOST_LANES:
-            cursor.last_seen.pop(origin, None)
-        else:
-            seen = cursor.last_seen.get(origin, origin)
-            cursor.last_seen[origin] = max((lane for lane in mine[:] if lane > seen), default=mine[-1])
-    return [Lane.parse(text) for text in found]
+        ranges += (
+            [(origin, upto)] if seen is None else [(seen, upto), (origin, f"{seen}!")]
+        )  # "!": the seen one included
+    found.update(session.dialect.walk_lanes(session, ranges, MOST_LANES))
+    for origin, upto in lane_ranges(queues):
+        mine = sorted(lane for lane in found if origin < lane < upto)
+        seen = cursor.last_seen.pop(origin, origin)
+        if len(mine) >= MOST_LANES:
+            cursor.last_seen[origin] = max((lane for lane in mine if lane > seen), default=mine[-1])
+    return [Lane.parse(text) for text in sorted(found)]
 
 
 def _candidates(session: Session, asked: Mapping[Lane, int], now: datetime) -> list[Candidate]:
@@ -143,21 +128,22 @@ def _candidates(session: Session, asked: Mapping[Lane, int], now: datetime) -> l
 
 
 def _take(session: Session, names: list[str], worker_id: str, now: datetime, lease_seconds: float) -> list[Job]:
+    """Make the locked jobs this worker's. By key alone: they were read as Queued, and locked, in this transaction."""
     dialect = session.dialect
-    at = dialect.to_db(now)
+    until = now + timedelta(seconds=lease_seconds)
     those, parameters = dialect.among("name", names)
     update = (
         "UPDATE {job} SET status = 'Running', attempts = attempts + 1, lease_owner = %s, lease_expires_at = %s,"
-        f" started_at = %s, ended_at = NULL, modified = %s WHERE {those} AND status = 'Queued'"
+        f" started_at = %s, ended_at = NULL, modified = %s WHERE {those}"
     )
-    values = [worker_id, dialect.to_db(now + timedelta(seconds=lease_seconds)), at, at, *parameters]
+    values = [worker_id, dialect.to_db(until), dialect.to_db(now), dialect.to_db(now), *parameters]
     if dialect.returns_updated:
-        rows = session.rows(f"{update} RETURNING {JOB_COLUMNS}", values)
+        rows = session.rows(f"{update} RETURNING {CLAIM_COLUMNS}", values)
     else:
         session.execute(update, values)
-        rows = session.rows(f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE {those}", parameters)
-    by_name = {row[0]: job_from_row(dialect, row) for row in rows}
+        rows = session.rows(f"SELECT {CLAIM_COLUMNS} FROM {{job}} WHERE {those}", parameters)
+    by_name = {row[0]: claimed_from_row(dialect, row, worker_id, until, now) for row in rows}
     jobs = [by_name[name] for name in names]
-    logbook.record_claims(session, jobs, worker_id, now)
+    logbook.record_claims(session, jobs)
     stats.record_claims(session, jobs, worker_id, now)
     return jobs

@@ -55,7 +55,9 @@ def read(session: Session, code_limits: Mapping[Key, Limit]) -> Controls:
             pauses[scope, target] = Pause(scope, target, at, paused_by, reason)
         if concurrency is not None or rate is not None:
             code = limits.get((scope, target), Limit())
-            limits[scope, target] = Limit(concurrency or code.concurrency, Rate.parse(rate) or code.rate)
+            limits[scope, target] = Limit(
+                code.concurrency if concurrency is None else concurrency, Rate.parse(rate) or code.rate
+            )
     return Controls(pauses, limits)
 
 
@@ -82,7 +84,9 @@ def resume(session: Session, scope: str, target: str) -> bool:
 def limit(session: Session, scope: str, target: str, concurrency: int | None, rate: Rate | None) -> None:
     """Set a limit for a type or an organization; None for both takes the operator's limit back."""
     if scope not in ("type", "organization"):
-        raise JobEngineError(f"A {scope} cannot be limited; a type or an organization can.")
+        raise JobEngineError(f"{scope!r} cannot be limited; a type or an organization can.")
+    if concurrency is not None and concurrency < 1:
+        raise JobEngineError(f"The concurrency is {concurrency}; it is 1 or more. To stop a {scope}, pause it.")
     _ensure(session, [(scope, target)])
     text = None if rate is None else f"{rate.count}/{rate.seconds:g}s"
     session.execute(

@@ -32,7 +32,7 @@ def blockers(session: Session, parents: Sequence[str], organization: str | None)
 
 
 def add(session: Session, job: str, parents: Sequence[str]) -> None:
-    session.insert("INSERT INTO {dependency} ({columns}) VALUES {rows}", "job, parent", [(job, p) for p in parents])
+    session.insert("INSERT INTO {dependency} ({columns}) {source}", "job, parent", [(job, p) for p in parents])
 
 
 def parents_of(session: Session, job: str) -> list[tuple[str, Status]]:

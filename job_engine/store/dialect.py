@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from job_engine.store.waiting import BackoffWaiter, Waiter
 
@@ -25,11 +25,26 @@ TABLES = {
 }
 
 
+# A recursion of lookups in the claim's index: its cost is the number of lanes, not of jobs.
+_WALK = """
+WITH RECURSIVE walk (lane, upto, hops) AS (
+    SELECT (SELECT MIN(lane) FROM {job} WHERE status = 'Queued' AND lane > seed.origin AND lane < seed.upto),
+        seed.upto, 1
+    FROM ({seeds}) seed
+    UNION ALL
+    SELECT (SELECT MIN(lane) FROM {job} WHERE status = 'Queued' AND lane > walk.lane AND lane < walk.upto),
+        walk.upto, walk.hops + 1
+    FROM walk WHERE walk.lane IS NOT NULL AND walk.hops < %s
+)
+SELECT lane FROM walk WHERE lane IS NOT NULL
+"""
+
+
 class Dialect:
     name: str
     address: str  # of the database, without secrets; what waiters of one process share
-    clauses: dict[str, str]  # fills the templates, beside the table names
-    types: dict[str, str]  # fills the schema
+    clauses: ClassVar[dict[str, str]]  # fills the templates, beside the table names
+    types: ClassVar[dict[str, str]]  # fills the schema
     placeholder = "%s"
     returns_updated = True  # UPDATE ... RETURNING
     partial_indexes = True
@@ -74,7 +89,25 @@ class Dialect:
     def from_db(self, value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
 
+    # Claims are committed without waiting for the disk, where the database lets one transaction choose
+
+    def before_claim(self, session: Session) -> None:
+        pass
+
+    def begin_claim(self, session: Session) -> None:
+        pass
+
+    def after_claim(self, session: Session) -> None:
+        pass
+
     # Statements
+
+    def walk_lanes(self, session: Session, ranges: Sequence[tuple[str, str]], most: int) -> list[str]:
+        """The lanes of queued jobs within these open ranges, at most so many of each, hopping from one to the next."""
+        one = f"SELECT {self.lane_parameter} AS origin, {self.lane_parameter} AS upto"
+        seeds = " UNION ALL ".join([one] * len(ranges))
+        parameters = [bound for bounds in ranges for bound in bounds]
+        return session.column(_WALK.replace("{seeds}", seeds), [*parameters, most])
 
     tuning: tuple[str, ...] = ()  # of the standalone tables, once, after they are made
     tables_like = ""  # SELECT that finds a table by its name
@@ -87,9 +120,17 @@ class Dialect:
 
     begin = "BEGIN"  # of a transaction that will write
     now = ""  # SELECT of the database's own time
-    insert_new = ""  # INSERT of {table} ({columns}) VALUES {rows} that skips rows whose unique key is taken
+    insert_new = ""  # INSERT of {table} ({columns}) {source} that skips rows whose unique key is taken
     insert_control = ""  # INSERT of a control row unless it is there
     upsert_stat = ""
+
+    def insert_of(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> tuple[str, Any]:
+        """An INSERT of these rows and its parameters. `statement` says with {columns} and {source} where they go."""
+        head, _, tail = statement.replace("{columns}", columns).partition("{source}")
+        row = f"({', '.join([self.placeholder] * len(rows[0]))})"
+        # Not through the cache of templates: there is one text for each number of rows.
+        sql = f"{self.sql(head)}VALUES {', '.join([row] * len(rows))}{self.sql(tail)}"
+        return sql, [value for row in rows for value in row]
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         """A condition that `column` is one of `values`, and its parameters."""

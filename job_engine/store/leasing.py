@@ -9,7 +9,7 @@ from typing import NamedTuple
 from job_engine.core.errors import LeaseLost
 from job_engine.store.session import Session
 
-_OWNED = "name = %s AND attempts = %s AND lease_owner = %s AND status = 'Running'"
+_OWNED = "name = %s AND attempts = %s AND lease_owner = %s"
 
 
 class Held(NamedTuple):
@@ -26,7 +26,7 @@ def heartbeat(
     """Extend the leases of these jobs. What is missing in the answer has been lost."""
     those, parameters = session.dialect.among("name", names)
     session.execute(
-        f"UPDATE {{job}} SET lease_expires_at = %s WHERE {those} AND lease_owner = %s AND status = 'Running'",
+        f"UPDATE {{job}} SET lease_expires_at = %s WHERE {those} AND lease_owner = %s",
         [session.dialect.to_db(now + timedelta(seconds=lease_seconds)), *parameters, worker_id],
     )
     return held(session, worker_id, names)
@@ -34,10 +34,9 @@ def heartbeat(
 
 def held(session: Session, worker_id: str, names: Sequence[str] | None = None) -> list[Held]:
     """Which jobs this worker holds, and which of them somebody wants canceled."""
-    those, parameters = ("1 = 1", []) if names is None else session.dialect.among("name", names)
+    those, parameters = ("status = 'Running'", []) if names is None else session.dialect.among("name", names)
     rows = session.rows(
-        "SELECT name, attempts, cancel_requested_at FROM {job}"
-        f" WHERE {those} AND lease_owner = %s AND status = 'Running' ORDER BY name",
+        f"SELECT name, attempts, cancel_requested_at FROM {{job}} WHERE {those} AND lease_owner = %s ORDER BY name",
         [*parameters, worker_id],
     )
     return [Held(name, attempts, requested is not None) for name, attempts, requested in rows]

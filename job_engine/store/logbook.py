@@ -6,24 +6,47 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from job_engine.core.job import Job, Transition
+from job_engine.core.job import Job, Outcome, Transition
 from job_engine.core.states import Status
 from job_engine.store.session import Session
 
-_INSERT = "INSERT INTO {log} ({columns}) VALUES {rows}"
+_INSERT = "INSERT INTO {log} ({columns}) {source}"
 _COLUMNS = (
     "job, creation, from_status, to_status, attempt, actor, duration, error_type, error, reason, processed, failed"
 )
 _TEXT = 500  # characters of an error or a reason; the job itself has the whole
 
 
-def record_claims(session: Session, jobs: Sequence[Job], worker_id: str, now: datetime) -> None:
+def record_claims(session: Session, jobs: Sequence[Job]) -> None:
     those, parameters = session.dialect.among("name", [job.name for job in jobs])
     session.execute(
         "INSERT INTO {log} (job, creation, from_status, to_status, attempt, actor)"
         f" SELECT name, started_at, 'Queued', 'Running', attempts, lease_owner FROM {{job}} WHERE {those}",
         parameters,
     )
+
+
+def record_outcomes(session: Session, outcomes: Sequence[Outcome], worker_id: str, now: datetime) -> None:
+    at = session.dialect.to_db(now)
+    rows: list[Sequence[Any]] = [
+        (
+            o.name,
+            at,
+            "Running",
+            o.status.value,
+            o.attempt,
+            o.actor or worker_id,
+            round(o.duration, 6),
+            o.error_type,
+            _short(o.error),
+            _short(o.reason),
+            o.processed,
+            o.failed,
+        )
+        for o in outcomes
+    ]
+    if rows:
+        session.insert(_INSERT, _COLUMNS, rows)
 
 
 def record(session: Session, entries: Sequence[tuple[str, Transition]]) -> None:
@@ -34,7 +57,7 @@ def record(session: Session, entries: Sequence[tuple[str, Transition]]) -> None:
             name,
             to_db(t.at),
             str(t.from_status),
-            str(t.to_status),
+            t.to_status.value,
             t.attempt,
             t.actor,
             t.duration,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 from job_engine.core.errors import JobEngineError
@@ -14,10 +15,19 @@ from job_engine.store.waiting import NotifyWaiter, Waiter
 
 CHANNEL = "job_engine"
 
+_FIELD_TYPES = {
+    **dict.fromkeys(("creation", "modified", "run_after", "at"), "timestamptz"),
+    **dict.fromkeys(
+        ("max_attempts", "timeout", "blockers", "attempt", "processed", "failed", "bucket", "shard"), "integer"
+    ),
+    **dict.fromkeys(("duration", "seconds"), "double precision"),
+    "n": "bigint",
+}
+
 
 class PostgreSQL(Dialect):
     name = "PostgreSQL"
-    clauses = {  # noqa: RUF012
+    clauses: ClassVar[dict[str, str]] = {
         "skip_locked": " FOR UPDATE SKIP LOCKED",
         "for_update": " FOR UPDATE",
         "for_share": " FOR SHARE",
@@ -26,7 +36,7 @@ class PostgreSQL(Dialect):
         "user": '"user"',
     }
     # Collation "C" compares bytes: lanes are ranges of bytes, and keys need no language.
-    types = {  # noqa: RUF012
+    types: ClassVar[dict[str, str]] = {
         "key": 'text COLLATE "C"',
         "lane": 'text COLLATE "C"',
         "text": "text",
@@ -44,10 +54,10 @@ class PostgreSQL(Dialect):
     lane_parameter = "%s::text"
     max_params = 60_000
     now = "SELECT clock_timestamp()"
-    insert_new = "INSERT INTO {job} ({columns}) VALUES {rows} ON CONFLICT DO NOTHING RETURNING name"
+    insert_new = "INSERT INTO {job} ({columns}) {source} ON CONFLICT DO NOTHING RETURNING name"
     insert_control = "INSERT INTO {control} (scope, target) VALUES (%s, %s) ON CONFLICT DO NOTHING"
     upsert_stat = (
-        "INSERT INTO {stat} AS s ({columns}) VALUES {rows}"
+        "INSERT INTO {stat} AS s ({columns}) {source}"
         " ON CONFLICT (at, job_type, organization, event, bucket, shard)"
         " DO UPDATE SET n = s.n + excluded.n, seconds = s.seconds + excluded.seconds"
     )
@@ -85,8 +95,21 @@ class PostgreSQL(Dialect):
     def in_transaction(self, connection: Any) -> bool:
         return bool(connection.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE)
 
+    def begin_claim(self, session: Session) -> None:
+        session.execute("SET LOCAL synchronous_commit = off")
+
     def from_db(self, value: Any) -> datetime | None:
         return None if value is None else value.astimezone(timezone.utc)
+
+    def insert_of(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> tuple[str, Any]:
+        # One parameter however many rows: a statement that stays prepared, and no time spent on thousands of placeholders.
+        names = columns.split(", ")
+        fields = ", ".join(f"{name} {_FIELD_TYPES.get(name, 'text')}" for name in names)
+        source = f"SELECT {columns} FROM json_to_recordset(%s::json) AS r ({fields})"
+        template = statement.replace("{columns}", columns).replace("{source}", source)
+        keys = [name.strip("{}") for name in names]
+        records = [dict(zip(keys, row, strict=True)) for row in rows]
+        return self.sql(template), (json.dumps(records, default=datetime.isoformat),)
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         return f"{column} = ANY(%s)", [list(values)]  # one prepared statement for lists of any length

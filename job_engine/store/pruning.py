@@ -18,14 +18,22 @@ _NOT_AWAITED = (
 )
 
 
+def prunable(session: Session, status: Status, ended_before: datetime) -> int:
+    """How many jobs `prune` would delete."""
+    return int(
+        session.value(
+            f"SELECT COUNT(*) FROM {{job}} j WHERE j.status = '{_ended(status)}' AND j.ended_at < %s AND {_NOT_AWAITED}",
+            (session.dialect.to_db(ended_before),),
+        )
+    )
+
+
 def prune(session: Session, status: Status, ended_before: datetime, now: datetime) -> int:
     """Delete up to one batch of jobs of this state with their history. Call again while it returns something."""
-    if status not in ENDED:
-        raise JobEngineError(f"Jobs that are {status} have not ended and are never pruned.")
     with session.transaction():
         rows = session.rows(
-            f"SELECT j.name, j.job_type, j.organization FROM {{job}} j WHERE j.status = '{status}' AND j.ended_at < %s"
-            f" AND {_NOT_AWAITED} ORDER BY j.ended_at LIMIT {BATCH}{{skip_locked_j}}",
+            f"SELECT j.name, j.job_type, j.organization FROM {{job}} j WHERE j.status = '{_ended(status)}'"
+            f" AND j.ended_at < %s AND {_NOT_AWAITED} ORDER BY j.ended_at LIMIT {BATCH}{{skip_locked_j}}",
             (session.dialect.to_db(ended_before),),
         )
         if not rows:
@@ -41,3 +49,9 @@ def prune(session: Session, status: Status, ended_before: datetime, now: datetim
             now,
         )
     return len(rows)
+
+
+def _ended(status: Status) -> Status:
+    if status not in ENDED:
+        raise JobEngineError(f"Jobs that are {status} have not ended and are never pruned.")
+    return status

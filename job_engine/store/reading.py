@@ -74,7 +74,7 @@ def _condition(session: Session, which: Filter) -> tuple[str, list[Any]]:
     parameters: list[Any] = []
     if which.status is not None:
         statuses = [which.status] if isinstance(which.status, str) else which.status
-        those, values = session.dialect.among("status", [str(Status(s)) for s in statuses])
+        those, values = session.dialect.among("status", [_status(s) for s in statuses])
         conditions.append(those)
         parameters += values
     for column in ("job_type", "organization", "queue", "priority", "user", "error_type"):
@@ -92,3 +92,10 @@ def _condition(session: Session, which: Filter) -> tuple[str, list[Any]]:
             conditions.append(f"creation {sign} %s")
             parameters.append(session.dialect.to_db(moment))
     return " AND ".join(conditions), parameters
+
+
+def _status(word: str) -> str:
+    try:
+        return Status(word).value
+    except ValueError:
+        raise JobEngineError(f"There is no state {word!r}. There are: {', '.join(s.value for s in Status)}.") from None

@@ -51,13 +51,10 @@ class Session:
         return self._cursor.rowcount  # type: ignore[no-any-return]
 
     def insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> Any:
-        """A multi-row INSERT: `statement` is a template with {columns} and {rows}."""
-        head, _, tail = statement.replace("{columns}", columns).partition("{rows}")
-        row = f"({', '.join([self.dialect.placeholder] * len(rows[0]))})"
-        # Not through the cache of templates: there is one text for each number of rows.
-        sql = f"{self.dialect.sql(head)}{', '.join([row] * len(rows))}{self.dialect.sql(tail)}"
+        """A multi-row INSERT: `statement` is a template with {columns} and {source}."""
+        sql, parameters = self.dialect.insert_of(statement, columns, rows)
         try:
-            self._cursor.execute(sql, [value for row in rows for value in row])
+            self._cursor.execute(sql, parameters)
         except Exception as error:
             raise self.translated(error) from error
         return self._cursor
@@ -87,6 +84,17 @@ class Session:
             self.rollback()
             raise
         self.commit()
+
+    @contextmanager
+    def claim_transaction(self) -> Iterator[Session]:
+        """A transaction whose commit need not reach the disk: a claim that a power cut undoes is a job still queued."""
+        self.dialect.before_claim(self)
+        try:
+            with self.transaction():
+                self.dialect.begin_claim(self)
+                yield self
+        finally:
+            self.dialect.after_claim(self)
 
     def close(self) -> None:
         try:

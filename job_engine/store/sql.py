@@ -188,6 +188,10 @@ class SqlStore:
 
         return self._in_batches(one, 1)
 
+    def prunable(self, status: Status, ended_before: datetime) -> int:
+        with self.session() as session:
+            return pruning.prunable(session, status, ended_before)
+
     def compact_stats(self) -> int:
         with self.session() as session:
             workers.forget_silent(session, self.now())

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from job_engine.core.errors import JobEngineError
 from job_engine.store.dialect import Dialect
@@ -19,7 +20,7 @@ class SQLite(Dialect):
     name = "SQLite"
     placeholder = "?"
     # BEGIN IMMEDIATE makes each writing transaction the only one: there is nothing to lock row by row.
-    clauses = {
+    clauses: ClassVar[dict[str, str]] = {
         "skip_locked": "",
         "for_update": "",
         "for_share": "",
@@ -27,7 +28,7 @@ class SQLite(Dialect):
         "skip_locked_j": "",
         "user": '"user"',
     }
-    types = {  # noqa: RUF012
+    types: ClassVar[dict[str, str]] = {
         "key": "TEXT",
         "lane": "TEXT",
         "text": "TEXT",
@@ -39,10 +40,10 @@ class SQLite(Dialect):
     tables_like = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s"
     begin = "BEGIN IMMEDIATE"
     now = "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')"
-    insert_new = "INSERT INTO {job} ({columns}) VALUES {rows} ON CONFLICT DO NOTHING RETURNING name"
+    insert_new = "INSERT INTO {job} ({columns}) {source} ON CONFLICT DO NOTHING RETURNING name"
     insert_control = "INSERT INTO {control} (scope, target) VALUES (%s, %s) ON CONFLICT DO NOTHING"
     upsert_stat = (
-        "INSERT INTO {stat} ({columns}) VALUES {rows} ON CONFLICT (at, job_type, organization, event, bucket, shard)"
+        "INSERT INTO {stat} ({columns}) {source} ON CONFLICT (at, job_type, organization, event, bucket, shard)"
         " DO UPDATE SET n = n + excluded.n, seconds = seconds + excluded.seconds"
     )
 
@@ -91,10 +92,21 @@ class SQLite(Dialect):
     def in_transaction(self, connection: Any) -> bool:
         return bool(connection.in_transaction)
 
+    def before_claim(self, session: Session) -> None:
+        session.execute("PRAGMA synchronous = NORMAL")  # the next FULL commit brings the claim to disk as well
+
+    def after_claim(self, session: Session) -> None:
+        session.execute("PRAGMA synchronous = FULL")
+
     # Times are UTC text: sorted as text they are sorted as times, and a person can read them.
 
     def to_db(self, value: datetime | None) -> Any:
         return None if value is None else value.replace(tzinfo=None).isoformat(" ", "microseconds")
 
     def from_db(self, value: Any) -> datetime | None:
-        return None if value is None else datetime.fromisoformat(value).replace(tzinfo=timezone.utc)
+        return None if value is None else _parsed(value)
+
+
+@functools.lru_cache(maxsize=4096)  # the jobs of a batch share most of their times
+def _parsed(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=timezone.utc)

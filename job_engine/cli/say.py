@@ -1,0 +1,136 @@
+"""What comes out: text for people on a terminal, plain columns in a pipe, JSON for machines.
+
+Standard output has the answer and nothing else; everything beside it goes to standard error. rich is imported only for a
+terminal: a script that calls a verb a thousand times does not wait for it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from job_engine.core.redact import redact_text
+
+WIDE = 110  # columns of a terminal that has room for everything
+
+# Others write what we show: a job's error must not move the cursor or rename the window of whoever reads it.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+_COLORS = {
+    "Pending": "blue",
+    "Queued": "cyan",
+    "Running": "magenta",
+    "Completed": "green",
+    "Failed": "yellow",
+    "Timed Out": "yellow",
+    "Dead Letter": "bold red",
+    "Canceled": "dim",
+    "ok": "green",
+    "warning": "yellow",
+    "problem": "bold red",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    title: str
+    wide: bool = False  # left out where a terminal is narrow
+    right: bool = False
+    whole: bool = False  # never wrapped: somebody will copy it
+
+
+def printable(text: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def on_a_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def document(value: Any) -> None:
+    """One JSON document. ASCII, so that no locale can spoil it."""
+    click.echo(json.dumps(value, indent=2))
+
+
+def line(text: str = "") -> None:
+    click.echo(printable(text))
+
+
+def notice(text: str) -> None:
+    """Beside the answer: it never disturbs whoever reads standard output."""
+    click.echo(click.style(printable(redact_text(text)), dim=sys.stderr.isatty()), err=True)
+
+
+def error(sentence: str) -> None:
+    click.echo(f"{click.style('Error:', fg='red', bold=True)} {printable(redact_text(sentence))}", err=True)
+
+
+def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
+    texts = [[printable("" if cell is None else str(cell)) for cell in row] for row in rows]
+    if title is not None:
+        heading(title)
+    if on_a_terminal():
+        _rich_table(columns, texts)
+    else:
+        _plain_table(columns, texts)
+
+
+def heading(text: str) -> None:
+    click.echo(click.style(printable(text), bold=True))
+
+
+def pairs(rows: Sequence[tuple[str, Any]]) -> None:
+    """Names and values, one below the other; without a value, no line."""
+    shown = [(name, printable(str(value))) for name, value in rows if value not in (None, "")]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        styled = _styled(value) if on_a_terminal() else value
+        click.echo(f"{click.style(f'{name:<{width}}', dim=True)}  {styled}")
+
+
+def _styled(value: str) -> str:
+    color = _COLORS.get(value)
+    if color is None:
+        return value
+    words = color.split()
+    return click.style(value, fg=None if words[-1] == "dim" else words[-1], bold="bold" in words, dim="dim" in words)
+
+
+def _rich_table(columns: Sequence[Column], rows: list[list[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    room = shutil.get_terminal_size().columns >= WIDE
+    shown = [i for i, column in enumerate(columns) if room or not column.wide]
+    # A column in which nothing stands takes room away from the others.
+    shown = [i for i in shown if any(row[i] for row in rows)]
+    grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    for i in shown:
+        column = columns[i]
+        grid.add_column(
+            column.title, justify="right" if column.right else "left", no_wrap=column.whole, overflow="fold"
+        )
+    for row in rows:
+        grid.add_row(*(Text(row[i], style=_COLORS.get(row[i], "")) for i in shown))
+    Console(file=sys.stdout, highlight=False).print(grid)
+
+
+def _plain_table(columns: Sequence[Column], rows: list[list[str]]) -> None:
+    """One line for each row, whatever its length; cut, awk and grep do the rest."""
+    flat = [[" ".join(cell.split()) for cell in row] for row in rows]
+    lines = [[column.title for column in columns], *flat]
+    widths = [max(len(row[i]) for row in lines) for i in range(len(columns))]
+    for row in lines:
+        cells = [
+            f"{cell:>{width}}" if column.right else f"{cell:<{width}}"
+            for cell, width, column in zip(row, widths, columns, strict=True)
+        ]
+        click.echo("  ".join(cells).rstrip())

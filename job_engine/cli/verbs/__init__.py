@@ -1,0 +1,1 @@
+"""One file for each verb, named like it; each has a `command`."""
