@@ -37,7 +37,10 @@ class Orders:
 
 
 def main() -> None:
-    orders = Orders(**json.loads(sys.stdin.readline()))
+    line = sys.stdin.readline()
+    if not line:
+        return  # the supervisor is gone already
+    orders = Orders(**json.loads(line))
     configure(orders.log_format, orders.log_level)
     load_app(orders.app)
     engine = Engine.open(orders.url, **orders.settings)

@@ -137,7 +137,7 @@ class Group:
 
     def _begun(self) -> Session:
         if self._session is None:
-            self._session = self.store.open_session()
+            self._session = self.store.connections.open()
         if not self._open:
             self._session.begin()
             self._open = True

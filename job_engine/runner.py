@@ -48,6 +48,7 @@ class Runner:
         self.claimed: deque[Job] = deque()  # claimed and not started; the keeper gives them back behind a slow job
         self._seconds_per_job = engine.settings.batch_seconds / 10  # a guess, until the first jobs have run
         self._slow_types: set[str] = set()
+        self._keyboard_interrupt: KeyboardInterrupt | None = None
         self.keeper = Keeper(self, exit_when_overdue)
 
     # A batch
@@ -69,6 +70,8 @@ class Runner:
             finally:
                 self.give_back_unstarted("the worker stopped before it started this job")
                 self.group.write()
+        if self._keyboard_interrupt is not None:  # everything is given back; now let the program end
+            raise self._keyboard_interrupt
         if ran:
             self._seconds_per_job += ((time.monotonic() - started) / ran - self._seconds_per_job) * 0.5
         return ran
@@ -91,8 +94,15 @@ class Runner:
                 unstarted.append(self.claimed.pop())
             except IndexError:  # the other thread was quicker
                 break
-        if unstarted:
-            self.engine.store.finish(self.worker_id, [_given_back(job, reason) for job in unstarted])
+        if not unstarted:
+            return
+        outcomes = [_given_back(job, reason) for job in unstarted]
+        try:
+            self.engine.store.finish(self.worker_id, outcomes)
+        except StoreUnavailable:
+            for outcome in outcomes:  # given back with the next group, when the database is there again
+                self.group.add(outcome)
+            raise
 
     # One job
 
@@ -164,12 +174,11 @@ class Runner:
         )
 
     def _failure(self, attempt: Attempt, error: BaseException) -> Outcome:
-        if attempt.interruption is not None and not isinstance(error, Interrupt):
-            error = attempt.interruption  # the handler turned our interruption into an error of its own
-        if isinstance(error, (KeyboardInterrupt, SystemExit)) and self.stopping.is_set():
-            error = WorkerStopping()
+        if attempt.interruption is not None:
+            error = attempt.interruption  # the handler may have turned it into an error of its own
         elif isinstance(error, KeyboardInterrupt):
             self.stopping.set()
+            self._keyboard_interrupt = error
             error = WorkerStopping()
         return self.engine.judge(attempt.job, error, attempt.seconds)
 

@@ -105,6 +105,11 @@ class Supervisor:
             log.warning("%s Waiting for it.", error, extra={"action": "store_away"})
             self.engine.store.close()
             self._next_tick = time.monotonic() + 1.0
+        except Exception:
+            log.exception(
+                "The supervisor failed at one of its duties and goes on", extra={"action": "supervisor_error"}
+            )
+            self._next_tick = time.monotonic() + 1.0
 
     # The pool
 

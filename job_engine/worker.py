@@ -24,6 +24,7 @@ log = logging.getLogger("job_engine.worker")
 
 SEEN_SECONDS = 20.0
 LONGEST_OUTAGE_PAUSE = 5.0
+HELD_BACK_SECONDS = 0.1
 
 
 class Worker:
@@ -54,6 +55,12 @@ class Worker:
                 self._reset()
                 self.runner.stopping.wait(pause)
                 pause = min(pause * 2, LONGEST_OUTAGE_PAUSE)
+            except Exception:
+                log.exception(
+                    "The worker failed at something other than a job and goes on", extra={"action": "worker_error"}
+                )
+                self.runner.stopping.wait(pause)
+                pause = min(pause * 2, LONGEST_OUTAGE_PAUSE)
         self._leave()
 
     def stop(self) -> None:
@@ -71,15 +78,17 @@ class Worker:
         elif not self.runner.stopping.is_set():
             if self.runner.beacon is not None:
                 self.runner.beacon.hide()
-            waiter.wait(min(poll_seconds, self._seconds_to_next_due()))
+            waiter.wait(min(poll_seconds, self._seconds_to_next_look()))
 
     def _tick(self) -> None:
         if not self.supervised and time.monotonic() >= self._next_tick:
             self._next_tick = time.monotonic() + self.engine.settings.tick_seconds
             self.engine.tick()
 
-    def _seconds_to_next_due(self) -> float:
-        """Ticking on its own, a worker sleeps no longer than until the next job is due."""
+    def _seconds_to_next_look(self) -> float:
+        """No database tells when a limit has room again; and ticking on its own, a worker wakes when the next job is due."""
+        if self.engine.store.is_held_back(self.worker_id):
+            return HELD_BACK_SECONDS
         if self.supervised:
             return float("inf")
         due = self.engine.store.next_due()

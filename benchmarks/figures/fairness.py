@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks import report, stamps, tally
 from benchmarks.figures.kinds import on_each
-from benchmarks.ours.contender import work_command
+from benchmarks.ours.contender import WORK, work_environment
 from benchmarks.process import progress_limit, worker
 from benchmarks.report import Figure
 from benchmarks.rounds import Plan
@@ -40,14 +40,18 @@ def _overtaken(database: Any, flood: int, folder: Path) -> tuple[float, list[flo
     """Batches of the flood that started between a foreign job's commit and its start; and how long its enqueue took, in ms."""
     started = tally.Tally.create(folder / "tally")
     seen = stamps.Stamps.create(folder / "stamps", _ARRIVALS + 1)
-    environment = {tally.ENVIRONMENT: str(folder / "tally"), stamps.ENVIRONMENT: str(folder / "stamps")}
+    environment = {
+        **work_environment(database.url),
+        tally.ENVIRONMENT: str(folder / "tally"),
+        stamps.ENVIRONMENT: str(folder / "stamps"),
+    }
     with closing(Engine.open(database.url)) as engine:
         batch = engine.settings.batch_jobs
         engine.enqueue_many("noop", [{}] * flood, organization="Flood")
         engine.enqueue("foreign", {"slot": 0}, organization="Other")
         database.settle()
         before, calls = [0], []
-        with worker(work_command(database.url), environment, folder / "worker.log") as running:
+        with worker(WORK, environment, folder / "worker.log") as running:
             limit = progress_limit(lambda: started.count, _LIMIT_SECONDS)
             for slot in range(1, _ARRIVALS + 1):
                 target = flood * slot // (_ARRIVALS + 2)

@@ -12,7 +12,7 @@ from typing import Any
 
 from benchmarks import report
 from benchmarks.figures.kinds import on_each
-from benchmarks.ours.contender import work_command
+from benchmarks.ours.contender import WORK, work_environment
 from benchmarks.process import progress_limit, worker
 from benchmarks.report import Figure
 from benchmarks.rounds import Plan
@@ -42,10 +42,11 @@ def _delays(url: str, samples: int, folder: Path) -> list[float]:
     """Milliseconds from the enqueue's commit to the start of the handler."""
     chance = random.Random(samples)
     stamps = Stamps.create(folder / "stamps", samples + _WARM_UP)
+    environment = {**work_environment(url), ENVIRONMENT: str(folder / "stamps")}
     delays = []
     with (
         closing(Engine.open(url)) as engine,
-        worker(work_command(url), {ENVIRONMENT: str(folder / "stamps")}, folder / "worker.log") as running,
+        worker(WORK, environment, folder / "worker.log") as running,
     ):
         for slot in range(samples + _WARM_UP):
             engine.enqueue("stamp", {"slot": slot})

@@ -6,14 +6,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from benchmarks.ours import app  # noqa: F401 - registers the job types
+from benchmarks.ours import app
 from benchmarks.ours.databases import KINDS
 from job_engine import Engine
 from job_engine.store.dialect import TABLES
 
+#: As an application's operator would start it: `job-engine work --processes 1`.
+WORK = [sys.executable, "-m", "job_engine.cli", "work", "--processes", "1"]
 
-def work_command(url: str) -> list[str]:
-    return [sys.executable, "-m", "job_engine", "--db", url, "--app", "benchmarks.ours.app", "work", "--processes", "1"]
+
+def work_environment(url: str) -> dict[str, str]:
+    return {"JOB_ENGINE_DB": url, "JOB_ENGINE_APP": app.__name__}
 
 
 class JobEngine:
@@ -43,10 +46,10 @@ class JobEngine:
         self._database.settle()
 
     def worker(self) -> list[str]:
-        return work_command(self._database.url)
+        return WORK
 
     def environment(self) -> dict[str, str]:
-        return {}
+        return work_environment(self._database.url)
 
     def finished(self) -> int:
         return self._completed() - self._before

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from huey import SqliteHuey
 
-from benchmarks.peers.worker import command
+from benchmarks.peers import worker
 from benchmarks.tally import Tally
 
 
@@ -58,10 +58,10 @@ class HueySqlite:
         self._huey = application(self._file, fsync=False)
 
     def worker(self) -> list[str]:
-        return command(__name__, str(self._file), "full" if self._fsync else "off")
+        return worker.command(__name__, "full" if self._fsync else "off")
 
     def environment(self) -> dict[str, str]:
-        return {}
+        return worker.environment(str(self._file))
 
     def finished(self) -> int:
         """huey keeps no record of a job that ran: that the queue no longer has it is all its storage knows."""
@@ -71,7 +71,7 @@ class HueySqlite:
         self._huey.storage.close()
 
 
-def work(file: str, synchronous: str) -> None:
-    huey = application(Path(file), fsync=synchronous == "full")
+def work(synchronous: str) -> None:
+    huey = application(Path(worker.address()), fsync=synchronous == "full")
     register(huey, Tally.inherited())
     huey.create_consumer(workers=1, worker_type="thread", initial_delay=0.01, max_delay=0.1, periodic=False).run()

@@ -22,7 +22,7 @@ from pgqueuer import PgQueuer, Queries
 from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
 from pgqueuer.models import Job
 
-from benchmarks.peers.worker import command
+from benchmarks.peers import worker
 from benchmarks.servers import PostgresqlDatabase
 from benchmarks.tally import Tally
 
@@ -59,10 +59,10 @@ class PgqueuerPostgresql:
         await connection.close()
 
     def worker(self) -> list[str]:
-        return command(__name__, self._database.url, str(self._batch_size))
+        return worker.command(__name__, str(self._batch_size))
 
     def environment(self) -> dict[str, str]:
-        return {}
+        return worker.environment(self._database.url)
 
     def finished(self) -> int:
         return self._database.value("SELECT count(*) FROM pgqueuer_log WHERE status = 'successful'")
@@ -71,11 +71,11 @@ class PgqueuerPostgresql:
         self._database.close()
 
 
-def work(url: str, batch_size: str) -> None:
+def work(batch_size: str) -> None:
     tally = Tally.inherited()
 
     async def run() -> None:
-        async with asyncpg.create_pool(url, min_size=_CONNECTIONS, max_size=_CONNECTIONS) as pool:
+        async with asyncpg.create_pool(worker.address(), min_size=_CONNECTIONS, max_size=_CONNECTIONS) as pool:
             manager = PgQueuer(AsyncpgPoolDriver(pool))
 
             @manager.entrypoint("noop")

@@ -20,7 +20,7 @@ from pathlib import Path
 import uvloop
 from procrastinate import App, PsycopgConnector
 
-from benchmarks.peers.worker import command
+from benchmarks.peers import worker
 from benchmarks.servers import PostgresqlDatabase
 from benchmarks.tally import Tally
 
@@ -83,10 +83,10 @@ class ProcrastinatePostgresql:
                 await app.tasks["noop"].batch_defer_async(*({} for _ in range(min(_FILL_BATCH, jobs - start))))
 
     def worker(self) -> list[str]:
-        return command(__name__, self._database.url, *self._arguments)
+        return worker.command(__name__, *self._arguments)
 
     def environment(self) -> dict[str, str]:
-        return {}
+        return worker.environment(self._database.url)
 
     def finished(self) -> int:
         if self._keeps:
@@ -97,8 +97,8 @@ class ProcrastinatePostgresql:
         self._database.close()
 
 
-def work(url: str, concurrency: str, delete_jobs: str) -> None:
-    app = application(url, int(concurrency) + _SPARE_CONNECTIONS, Tally.inherited())
+def work(concurrency: str, delete_jobs: str) -> None:
+    app = application(worker.address(), int(concurrency) + _SPARE_CONNECTIONS, Tally.inherited())
 
     async def run() -> None:
         async with app.open_async():

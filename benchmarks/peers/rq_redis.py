@@ -17,8 +17,7 @@ from redis import Redis
 from rq import Queue, Worker
 
 from benchmarks import servers
-from benchmarks.peers import rq_job
-from benchmarks.peers.worker import command
+from benchmarks.peers import rq_job, worker
 
 _FILL_BATCH = 500
 
@@ -40,10 +39,10 @@ class RqRedis:
             self._queue.enqueue_many([Queue.prepare_data(rq_job.noop) for _ in range(count)])
 
     def worker(self) -> list[str]:
-        return command(__name__, self._url, self._queue.name)
+        return worker.command(__name__, self._queue.name)
 
     def environment(self) -> dict[str, str]:
-        return {}
+        return worker.environment(self._url)
 
     def finished(self) -> int:
         return self._queue.finished_job_registry.get_job_count(cleanup=False)
@@ -57,7 +56,7 @@ class RqRedis:
         self._redis.close()
 
 
-def work(url: str, queue: str) -> None:
+def work(queue: str) -> None:
     rq_job.tally()
-    with Redis.from_url(url) as redis:
+    with Redis.from_url(worker.address()) as redis:
         Worker([Queue(queue, connection=redis)], connection=redis).work(burst=True, logging_level="WARNING")

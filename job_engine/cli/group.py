@@ -1,9 +1,9 @@
 """The group that carries the verbs. A Frappe command attaches the same group with a home of its own:
 
-    @click.group("job-engine", cls=VerbGroup, without=("init", "work", "demo"))
-    @click.pass_context
-    def job_engine(ctx):
-        ctx.obj = SiteHome(ctx.obj)
+@click.group("job-engine", cls=VerbGroup, without=("init", "work", "demo"))
+@click.pass_context
+def job_engine(ctx):
+    ctx.obj = SiteHome(ctx.obj)
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class VerbGroup(click.Group):
             if error.option_name in _BEFORE_THE_VERB:
                 error.message += f" here: {error.option_name} stands before the verb."
             raise
-        except (click.ClickException, OSError):
-            raise  # click's own, and a pipe that was closed: click knows what to do
+        except (click.ClickException, BrokenPipeError):
+            raise  # click's own, and a reader who has seen enough: click knows what to do
         except JobEngineError as error:
             self._fail(ctx, str(error))
             ctx.exit(UNAVAILABLE if isinstance(error, StoreUnavailable) else NOT_SO)

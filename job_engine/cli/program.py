@@ -9,12 +9,10 @@ from typing import Any
 import click
 
 from job_engine import __version__
-from job_engine.cli import say
 from job_engine.cli.group import VerbGroup
 from job_engine.cli.standalone import StandaloneHome
 from job_engine.settings import Settings
 
-DEFAULT_URL = "sqlite:///jobs.db"
 _NUMBERS = {field.name: type(field.default) for field in fields(Settings)}
 
 
@@ -77,12 +75,4 @@ def program(
         if hasattr(stream, "reconfigure"):  # a terminal that knows no Unicode gets \xe4, not a crash
             stream.reconfigure(errors="backslashreplace")
     configure("console", "WARNING")
-    if not url:
-        url = DEFAULT_URL
-        if ctx.invoked_subcommand not in ("demo", None) and not _wants_help():
-            say.notice(f"No --db or JOB_ENGINE_DB: using {url} in this folder.")
-    ctx.obj = StandaloneHome(url, app or None, Settings(**dict(settings)), debug)
-
-
-def _wants_help() -> bool:
-    return any(argument in ("-h", "--help") for argument in sys.argv[1:])
+    ctx.obj = StandaloneHome(url or None, app or None, Settings(**dict(settings)), debug)

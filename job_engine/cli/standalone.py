@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from job_engine.cli import say
 from job_engine.cli.home import NoTables, WorkOrders
 from job_engine.cli.waiting import when_available
 from job_engine.core.errors import JobEngineError, StoreUnavailable
@@ -19,10 +20,16 @@ if TYPE_CHECKING:
     from job_engine.engine import Engine
 
 
+DEFAULT_URL = "sqlite:///jobs.db"
+
+
 class StandaloneHome:
-    def __init__(self, url: str, app: str | None = None, settings: Settings = Settings(), debug: bool = False):  # noqa: B008 - frozen
+    """Without a URL it is a file in the current folder; that is said as soon as it matters."""
+
+    def __init__(self, url: str | None, app: str | None, settings: Settings, debug: bool = False):
         self.debug = debug
-        self._url = url
+        self._url = url or DEFAULT_URL
+        self._by_default = not url
         self._app = app
         self._settings = settings
         self._engine: Engine | None = None
@@ -41,6 +48,8 @@ class StandaloneHome:
             from job_engine.store.sql import SqlStore
             from job_engine.store.url import dialect_for
 
+            if self._by_default:
+                say.notice(f"No --db or JOB_ENGINE_DB: using {self._url} in this folder.")
             try:
                 dialect = dialect_for(self._url)
             except JobEngineError as error:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from job_engine.store.session import Session
 
 MARK = "demo_effect"  # a database with this table is a demo's
+PARTNER = "partner"  # a service that is down until the demo is over
 
 _TABLES = (
     f"CREATE TABLE {MARK} (job TEXT NOT NULL)",
@@ -59,7 +60,7 @@ def bring_back(session: Session, service: str) -> None:
 
 def read_effects(session: Session) -> Counter[str]:
     """How often each job has done its work."""
-    return Counter(dict(session.rows(f"SELECT job, COUNT(*) FROM {MARK} GROUP BY job")))  # type: ignore[arg-type]
+    return Counter(dict(session.rows(f"SELECT job, COUNT(*) FROM {MARK} GROUP BY job")))
 
 
 def read_imported_rows(session: Session) -> Counter[tuple[str, int]]:

@@ -14,7 +14,6 @@ from job_engine.core.registry import job
 from job_engine.demo import effects
 
 SOON = [0.6, 1.2]  # seconds before the second attempt, and before every later one
-PARTNER = "partner"
 
 
 class ServiceUnavailable(Exception):
@@ -23,13 +22,13 @@ class ServiceUnavailable(Exception):
     status_code = 503
 
 
-@job("thumbnail", priority="Low", retry=SOON)
+@job("thumbnail", retry=SOON)
 def thumbnail(ctx: JobContext, image: str) -> None:
     time.sleep(0.03)
     effects.record(ctx)
 
 
-@job("send_email", retry=SOON)
+@job("send_email", priority="High", retry=SOON)
 def send_email(ctx: JobContext, to: str, refusals: int = 0) -> None:
     """Send through a service that refuses the first few times."""
     time.sleep(0.02)
@@ -45,8 +44,8 @@ def invoice(ctx: JobContext, number: int) -> dict[str, str]:
     return {"file": f"/files/invoice-{number}.pdf"}
 
 
-@job("send_invoice", priority="High")
-def send_invoice(ctx: JobContext, number: int) -> None:
+@job("email_invoice", priority="High")
+def email_invoice(ctx: JobContext, number: int) -> None:
     """Depends on the invoice: there is nothing to send before it is made."""
     time.sleep(0.02)
     effects.record(ctx)
@@ -59,15 +58,15 @@ def charge_card(ctx: JobContext, order: int, expired: bool = False) -> None:
     effects.record(ctx)
 
 
-@job("partner_sync", retry=SOON, max_attempts=3)
+@job("partner_sync", priority="High", retry=SOON, max_attempts=3)
 def partner_sync(ctx: JobContext) -> None:
     """Talk to a service that is down for as long as the demo runs."""
-    if effects.is_down(ctx, PARTNER):
+    if effects.is_down(ctx, effects.PARTNER):
         raise ServiceUnavailable("503 from the partner's API")
     effects.record(ctx)
 
 
-@job("pdf_report", retry=SOON)
+@job("pdf_report", priority="Low", retry=SOON)
 def pdf_report(ctx: JobContext, title: str, pages: int) -> dict[str, int]:
     for page in range(1, pages + 1):
         time.sleep(0.1)

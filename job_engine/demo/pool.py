@@ -12,7 +12,7 @@ from typing import IO
 from job_engine.core.errors import JobEngineError
 from job_engine.demo.workers import SETTINGS
 
-PATIENCE = SETTINGS["grace_seconds"] + 3.0  # seconds, for an orderly end
+PATIENCE: float = SETTINGS["grace_seconds"] + 3.0  # seconds, for an orderly end
 
 
 class Pool:
@@ -49,8 +49,8 @@ class Pool:
             request()
             try:
                 self._supervisor.wait(PATIENCE)
-            except subprocess.TimeoutExpired:
-                continue
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                continue  # no patience left: on to the next step
         if self._supervisor.stdin is not None:
             self._supervisor.stdin.close()
 

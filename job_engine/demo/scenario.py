@@ -9,11 +9,14 @@ from typing import Any
 from job_engine.core.job import Enqueued
 from job_engine.core.states import Status
 from job_engine.demo import effects
-from job_engine.demo.handlers import PARTNER
 from job_engine.engine import Engine
 
 ORGANIZATIONS = ("north", "south", "west")
-WAVES, THUMBNAILS, WAVE_SECONDS = 10, 8, 1.2  # thumbnails for each organization in each wave, so long after the last one
+WAVES, THUMBNAILS, WAVE_SECONDS = (
+    10,
+    8,
+    1.2,
+)  # thumbnails for each organization in each wave, so long after the last one
 EMAILS = 16
 INVOICES = 3
 BATCHES, ROWS = 20, 20
@@ -58,7 +61,7 @@ def enqueue(engine: Engine, planned: list[Planned]) -> dict[str, Planned]:
     names: dict[str, str] = {}
     with engine.store.transaction() as session:
         effects.create_tables(session)
-        effects.take_down(session, PARTNER)
+        effects.take_down(session, effects.PARTNER)
         for one in planned:
             names[one.label] = ask(engine, one, names, session.connection).job.name
     return {names[one.label]: one for one in planned}
@@ -95,7 +98,7 @@ def _invoices() -> Iterator[Planned]:
             )
             yield made
             yield Planned(
-                f"send_invoice {number}", "send_invoice", organization, {"number": number}, after=made.label
+                f"email_invoice {number}", "email_invoice", organization, {"number": number}, after=made.label
             )
 
 

@@ -52,12 +52,11 @@ class TypeCounts:
     job_type: str
     jobs: Count
     by_status: Mapping[Status, Count]
-    unended: Count
     attempts: Count
 
     @property
     def ok(self) -> bool:
-        return all(count.ok for count in (self.jobs, *self.by_status.values(), self.unended, self.attempts))
+        return all(count.ok for count in (self.jobs, *self.by_status.values(), self.attempts))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +66,7 @@ class Verdict:
 
     @property
     def ok(self) -> bool:
-        return all(one.ok for one in (*self.types, *self.checks))
+        return all(one.ok for one in self.types) and all(one.ok for one in self.checks)
 
 
 def judge(roll: Roll, duplicates: int, facts: Facts) -> Verdict:
@@ -110,7 +109,6 @@ def _count_type(job_type: str, roll: Roll, facts: Facts) -> TypeCounts:
         job_type,
         Count("jobs", len(planned), len(found)),
         {status: Count(str(status), wanted[status], states[status]) for status in Status if status in ENDED},
-        Count("not ended", 0, sum(n for status, n in states.items() if status not in ENDED)),
         Count(
             "attempts",
             sum(p.attempts for p in planned.values()),
@@ -129,7 +127,9 @@ def _none(what: str, blame: list[str]) -> Count:
 
 
 def _lost(roll: Roll, facts: Facts) -> list[str]:
-    return [f"{p.label}: it was enqueued and is not in the database" for name, p in roll.items() if name not in facts.jobs]
+    return [
+        f"{p.label}: it was enqueued and is not in the database" for name, p in roll.items() if name not in facts.jobs
+    ]
 
 
 def _doubled(roll: Roll, facts: Facts) -> list[str]:
@@ -202,5 +202,8 @@ def _imported(roll: Roll, facts: Facts) -> Count:
         if (times := facts.imported.get((organization, number), 0)) != ((organization, number) in wanted)
     ]
     return Count(
-        "rows imported exactly once", len(wanted), sum(1 for times in facts.imported.values() if times == 1), tuple(wrong)
+        "rows imported exactly once",
+        len(wanted),
+        sum(1 for times in facts.imported.values() if times == 1),
+        tuple(wrong),
     )

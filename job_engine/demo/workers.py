@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+from typing import Any
 
 from job_engine.engine import Engine
 from job_engine.loading import load_app
@@ -17,7 +18,7 @@ from job_engine.supervisor import Supervisor
 
 APP = "job_engine.demo.handlers"
 # A dead worker's jobs are taken back as soon as its supervisor sees it dead; the lease is for a supervisor that died too.
-SETTINGS = {"lease_seconds": 15.0, "heartbeat_seconds": 3.0, "grace_seconds": 2.0, "tick_seconds": 0.5}
+SETTINGS: dict[str, Any] = {"lease_seconds": 15.0, "heartbeat_seconds": 3.0, "grace_seconds": 2.0, "tick_seconds": 0.5}
 
 
 def main() -> None:

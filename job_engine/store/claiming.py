@@ -26,6 +26,7 @@ class Cursor:
     rng: random.Random = field(default_factory=random.Random)
     last_served: dict[str, str] = field(default_factory=dict)
     last_seen: dict[str, str] = field(default_factory=dict)
+    held_back: bool = False  # the last claim found jobs waiting and took none: a limit is in force
 
     def turn(self, rank: str, lanes: Sequence[Lane]) -> str:
         """The organization that was served last. A new worker starts anywhere, so that many short-lived ones are fair."""
@@ -45,6 +46,7 @@ def claim_batch(
     cursor: Cursor,
 ) -> list[Job]:
     # Looked up before the transaction: an idle worker takes no lock, and what it saw is checked again by the locking read.
+    cursor.held_back = False
     lanes = _waiting_lanes(session, queues, cursor)
     if not lanes:
         return []
@@ -56,6 +58,7 @@ def claim_batch(
         room = controls.take_room(session, in_force, lanes, now)
         chosen = _choose(session, lanes, limit, room, now, cursor)
         if not chosen:
+            cursor.held_back = bool(room)
             return []
         controls.use_rates(session, in_force, [c.lane for c in chosen], now)
         return _take(session, [c.name for c in chosen], worker_id, now, lease_seconds)

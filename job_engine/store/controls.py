@@ -72,13 +72,14 @@ def pause(session: Session, scope: str, target: str, by: str | None, reason: str
 
 def resume(session: Session, scope: str, target: str) -> bool:
     _check_scope(scope)
-    return bool(
-        session.change(
-            "UPDATE {control} SET paused_at = NULL, paused_by = NULL, reason = NULL"
-            " WHERE scope = %s AND target = %s AND paused_at IS NOT NULL",
-            (scope, target),
-        )
+    changed = session.change(
+        "UPDATE {control} SET paused_at = NULL, paused_by = NULL, reason = NULL"
+        " WHERE scope = %s AND target = %s AND paused_at IS NOT NULL",
+        (scope, target),
     )
+    if changed:
+        session.dialect.announce(session, [""])
+    return bool(changed)
 
 
 def limit(session: Session, scope: str, target: str, concurrency: int | None, rate: Rate | None) -> None:

@@ -5,7 +5,8 @@ Statements are templates: `{job}` and the like are table names, `{skip_locked}` 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -115,11 +116,18 @@ class Dialect:
     def has_table(self, session: Session, table: str) -> bool:
         return session.row(self.tables_like, (self._words[table],)) is not None
 
-    def lock_schema(self, session: Session) -> None:
-        """Keep two processes from creating tables at once, where the database minds that."""
+    @contextmanager
+    def schema_lock(self, session: Session) -> Iterator[None]:
+        """Keep two processes from creating tables at once. Within a transaction."""
+        yield
+
+    def is_conflict(self, error: BaseException) -> bool:
+        """Whether the transaction lost against another one and can simply be done again."""
+        return False
 
     begin = "BEGIN"  # of a transaction that will write
     now = ""  # SELECT of the database's own time
+    next_due = "SELECT MIN(run_after) FROM {job} WHERE status IN ('Pending', 'Failed', 'Timed Out') AND blockers = 0"
     insert_new = ""  # INSERT of {table} ({columns}) {source} that skips rows whose unique key is taken
     insert_control = ""  # INSERT of a control row unless it is there
     upsert_stat = ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -37,6 +38,13 @@ class MariaDB(Dialect):
         "suffix": " ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin",
     }
     tables_like = "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s"
+    # One lookup for each state: over all three at once, every row would be read.
+    next_due = "SELECT MIN(due) FROM ({}) waiting".format(
+        " UNION ALL ".join(
+            f"SELECT MIN(run_after) AS due FROM {{job}} WHERE status = '{status}' AND blockers = 0"
+            for status in ("Pending", "Failed", "Timed Out")
+        )
+    )
     now = "SELECT UTC_TIMESTAMP(6)"
     # The assignment changes nothing, so a taken key counts zero rows; INSERT IGNORE would hide other errors as well.
     insert_new = "INSERT INTO {job} ({columns}) {source} ON DUPLICATE KEY UPDATE name = {job}.name"
@@ -88,6 +96,19 @@ class MariaDB(Dialect):
 
     def in_transaction(self, connection: Any) -> bool:
         return bool(connection.server_status & self._pymysql.constants.SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+    @contextmanager
+    def schema_lock(self, session: Session) -> Iterator[None]:
+        # DDL commits by itself here, so that no transaction can protect it.
+        session.row("SELECT GET_LOCK(CONCAT(DATABASE(), '.job_engine'), 60)")
+        try:
+            yield
+        finally:
+            session.row("SELECT RELEASE_LOCK(CONCAT(DATABASE(), '.job_engine'))")
+
+    def is_conflict(self, error: BaseException) -> bool:
+        code = error.args[0] if error.args else None
+        return isinstance(error, self._pymysql.err.MySQLError) and code in (1213, 1020)
 
     def walk_lanes(self, session: Session, ranges: Sequence[tuple[str, str]], most: int) -> list[str]:
         # A correlated MIN() reads every job of a lane here; GROUP BY is what MariaDB answers by hopping ("loose scan").

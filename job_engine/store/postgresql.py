@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
@@ -114,9 +115,14 @@ class PostgreSQL(Dialect):
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         return f"{column} = ANY(%s)", [list(values)]  # one prepared statement for lists of any length
 
-    def lock_schema(self, session: Session) -> None:
+    @contextmanager
+    def schema_lock(self, session: Session) -> Iterator[None]:
         # CREATE TABLE IF NOT EXISTS still fails on a catalogue key when two run at once.
         session.execute("SELECT pg_advisory_xact_lock(%s)", (0x6A6F62,))
+        yield
+
+    def is_conflict(self, error: BaseException) -> bool:
+        return getattr(error, "sqlstate", None) in ("40001", "40P01")
 
     def announce(self, session: Session, queues: Iterable[str]) -> None:
         for queue in queues:

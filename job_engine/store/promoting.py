@@ -22,8 +22,7 @@ def promote_due(session: Session, now: datetime) -> int:
         return 0  # the usual answer, without a transaction
     with session.transaction():
         rows = session.rows(
-            "SELECT name, status, attempts, queue FROM {job}"
-            f" WHERE {_DUE} ORDER BY run_after LIMIT {BATCH}{{skip_locked}}",
+            f"SELECT name, status, attempts, queue FROM {{job}} WHERE {_DUE} LIMIT {BATCH}{{skip_locked}}",
             (at,),
         )
         return _queue(session, rows, now)
@@ -41,11 +40,7 @@ def promote(session: Session, names: Sequence[str], now: datetime) -> int:
 
 def next_due(session: Session) -> datetime | None:
     """When the next job that only waits for its time will be due."""
-    return session.dialect.from_db(
-        session.value(
-            "SELECT MIN(run_after) FROM {job} WHERE status IN ('Pending', 'Failed', 'Timed Out') AND blockers = 0"
-        )
-    )
+    return session.dialect.from_db(session.value(session.dialect.next_due))
 
 
 def _queue(session: Session, rows: Sequence[tuple[str, str, int, str]], now: datetime) -> int:

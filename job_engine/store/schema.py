@@ -136,11 +136,21 @@ _UNIQUE = (
 
 
 def create(session: Session) -> None:
-    """Create what is missing. Safe to call by several processes at once and again."""
-    if _version(session) == VERSION:
+    """Create what is missing. Any number of processes may call this at once, and again at every start."""
+    found = _version(session)
+    if found is not None and found > VERSION:
+        raise JobEngineError(
+            f"The tables are of version {found}, made by a newer Job Engine; this one knows {VERSION}. Upgrade it."
+        )
+    if found == VERSION:
         return
+    with session.transaction(), session.dialect.schema_lock(session):
+        if _version(session) != VERSION:
+            _create(session)
+
+
+def _create(session: Session) -> None:
     dialect = session.dialect
-    dialect.lock_schema(session)
     for statement in _TABLES.split(";"):
         if statement.strip():
             session.execute(_typed(statement, dialect.types))
@@ -153,17 +163,6 @@ def create(session: Session) -> None:
         session.execute(statement)
     session.execute("DELETE FROM {meta} WHERE name = 'schema_version'")
     session.execute("INSERT INTO {meta} (name, value) VALUES ('schema_version', %s)", (str(VERSION),))
-
-
-def check(session: Session) -> None:
-    """Raise unless the tables are there and of this version."""
-    found = _version(session)
-    if found is None:
-        raise JobEngineError("The database has no Job Engine tables yet. Open it once with Engine.open(url).")
-    if found > VERSION:
-        raise JobEngineError(
-            f"The tables are of version {found}, made by a newer Job Engine; this one knows {VERSION}. Upgrade it."
-        )
 
 
 def _version(session: Session) -> int | None:

@@ -80,10 +80,10 @@ class Session:
         self.begin()
         try:
             yield self
+            self.commit()
         except BaseException:
             self.rollback()
             raise
-        self.commit()
 
     @contextmanager
     def claim_transaction(self) -> Iterator[Session]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from job_engine.core.clock import Clock, DatabaseClock
-from job_engine.core.errors import JobNotFound, LeaseLost, StoreUnavailable
+from job_engine.core.errors import JobNotFound, LeaseLost
 from job_engine.core.job import Enqueued, Job, Outcome, Transition
 from job_engine.core.job_type import Rate
 from job_engine.core.states import Status
@@ -32,6 +31,7 @@ from job_engine.store import (
     stats,
     workers,
 )
+from job_engine.store.connections import Connections
 from job_engine.store.controls import Controls, Key, Limit
 from job_engine.store.dialect import Dialect
 from job_engine.store.inserting import NewJob
@@ -41,58 +41,36 @@ from job_engine.store.session import Session
 from job_engine.store.waiting import Waiter, wake_this_process
 from job_engine.store.workers import Worker
 
+T = TypeVar("T")
+
 
 class SqlStore:
-    """Each thread has a connection of its own. A broken one is replaced at the next call."""
-
     def __init__(self, dialect: Dialect, clock: Clock | None = None, lease_seconds: float = 60.0):
         self.dialect = dialect
         self.lease_seconds = lease_seconds
+        self.connections = Connections(dialect)
         self.now: Clock = clock or DatabaseClock(self._database_time)
         self.code_limits: Callable[[], Mapping[Key, Limit]] = dict
-        self._threads = threading.local()
         self._cursors: dict[str, claiming.Cursor] = {}
-
-    # Connections ---------------------------------------------------------------------------------------------------
 
     @contextmanager
     def session(self) -> Iterator[Session]:
         """This thread's connection, outside a transaction."""
-        session: Session | None = getattr(self._threads, "session", None)
-        if session is None:
-            session = self._threads.session = self.open_session()
-        try:
+        with self.connections.session() as session:
             yield session
-        except StoreUnavailable:
-            self.close()
-            raise
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:
-        with self.session() as session, session.transaction():
+        """A transaction on this thread's connection."""
+        with self.connections.session() as session, session.transaction():
             yield session
 
-    def open_session(self) -> Session:
-        try:
-            return Session(self.dialect, self.dialect.connect())
-        except Exception as error:
-            if self.dialect.is_disconnect(error):
-                raise StoreUnavailable(f"The {self.dialect.name} database cannot be reached: {error}") from error
-            raise
+    def create_tables(self) -> None:
+        self.connections.read(schema.create)
 
     def close(self) -> None:
         """Close this thread's connection."""
-        session: Session | None = getattr(self._threads, "session", None)
-        if session is not None:
-            session.close()
-            self._threads.session = None
-
-    def create_tables(self) -> None:
-        with self.session() as session:
-            if session.dialect.has_table(session, "meta"):
-                schema.check(session)
-            with session.transaction():
-                schema.create(session)
+        self.connections.close()
 
     def waiter(self) -> Waiter:
         return self.dialect.waiter()
@@ -100,8 +78,7 @@ class SqlStore:
     # Enqueue -------------------------------------------------------------------------------------------------------
 
     def insert(self, new: Sequence[NewJob]) -> list[Enqueued]:
-        with self.transaction() as session:
-            answers = inserting.insert(session, new, self.now())
+        answers = self._write(lambda s: inserting.insert(s, new, self.now()))
         wake_this_process(self.dialect.address)
         return answers
 
@@ -113,33 +90,38 @@ class SqlStore:
 
     def claim_batch(self, worker_id: str, limit: int, queues: tuple[str, ...] | None = None) -> list[Job]:
         cursor = self._cursors.setdefault(worker_id, claiming.Cursor(random.Random(worker_id)))
-        with self.session() as session:
-            return claiming.claim_batch(
-                session, worker_id, limit, self.now(), self.lease_seconds, queues, self.code_limits(), cursor
+        return self.connections.repeat(
+            lambda s: claiming.claim_batch(
+                s, worker_id, limit, self.now(), self.lease_seconds, queues, self.code_limits(), cursor
             )
+        )
+
+    def is_held_back(self, worker_id: str) -> bool:
+        """Whether the worker's last claim left jobs waiting because of a limit, not because there were none."""
+        cursor = self._cursors.get(worker_id)
+        return cursor is not None and cursor.held_back
 
     def heartbeat(self, worker_id: str, names: Sequence[str]) -> list[Held]:
-        with self.session() as session:
-            return leasing.heartbeat(session, worker_id, names, self.now(), self.lease_seconds) if names else []
+        return (
+            self._write(lambda s: leasing.heartbeat(s, worker_id, names, self.now(), self.lease_seconds))
+            if names
+            else []
+        )
 
     def held(self, worker_id: str, names: Sequence[str] | None = None) -> list[Held]:
-        with self.session() as session:
-            return leasing.held(session, worker_id, names)
+        return self._read(lambda s: leasing.held(s, worker_id, names))
 
     def save_progress(self, name: str, worker_id: str, attempt: int, progress: float, message: str | None) -> None:
-        with self.transaction() as session:
-            leasing.save_progress(session, name, worker_id, attempt, progress, message)
+        self._write(lambda s: leasing.save_progress(s, name, worker_id, attempt, progress, message))
 
     def save_checkpoint(self, name: str, worker_id: str, attempt: int, checkpoint: str) -> None:
-        with self.transaction() as session:
-            leasing.save_checkpoint(session, name, worker_id, attempt, checkpoint)
+        self._write(lambda s: leasing.save_checkpoint(s, name, worker_id, attempt, checkpoint))
 
     # End attempts --------------------------------------------------------------------------------------------------
 
     def finish(self, worker_id: str, outcomes: Sequence[Outcome]) -> set[str]:
         """Write what became of these attempts. Returns the names of those that this worker no longer owned."""
-        with self.transaction() as session:
-            return finishing.finish(session, worker_id, outcomes, self.now())
+        return self._write(lambda s: finishing.finish(s, worker_id, outcomes, self.now()))
 
     def mark_success(self, name: str, worker_id: str, attempt: int, result: str | None = None) -> None:
         self._finish_one(worker_id, name, attempt, Status.COMPLETED, result=result)
@@ -156,21 +138,22 @@ class SqlStore:
         self._finish_one(worker_id, name, attempt, Status.QUEUED, give_back=True, reason="released")
 
     def _finish_one(self, worker_id: str, name: str, attempt: int, status: Status, **details: Any) -> None:
-        with self.transaction() as session:
+        def write(session: Session) -> set[str]:
             row = session.row("SELECT job_type, organization FROM {job} WHERE name = %s", (name,))
             if row is None:
                 raise JobNotFound(f"There is no job {name}.", name=name)
             outcome = Outcome(name, attempt, status, job_type=row[0], organization=row[1], **details)
-            if finishing.finish(session, worker_id, [outcome], self.now()):
-                raise LeaseLost(
-                    f"Job {name} no longer belongs to {worker_id} (attempt {attempt}). Nothing was written.",
-                    name=name,
-                    attempt=attempt,
-                )
+            return finishing.finish(session, worker_id, [outcome], self.now())
+
+        if self._write(write):
+            raise LeaseLost(
+                f"Job {name} no longer belongs to {worker_id} (attempt {attempt}). Nothing was written.",
+                name=name,
+                attempt=attempt,
+            )
 
     def end_lost_attempt(self, name: str, worker_id: str, attempt: int) -> bool:
-        with self.transaction() as session:
-            return rescuing.end_lost_attempt(session, name, worker_id, attempt, self.now())
+        return self._write(lambda s: rescuing.end_lost_attempt(s, name, worker_id, attempt, self.now()))
 
     # The tick's duties ---------------------------------------------------------------------------------------------
 
@@ -189,23 +172,22 @@ class SqlStore:
         return self._in_batches(one, 1)
 
     def prunable(self, status: Status, ended_before: datetime) -> int:
-        with self.session() as session:
-            return pruning.prunable(session, status, ended_before)
+        return self._read(lambda s: pruning.prunable(s, status, ended_before))
 
     def compact_stats(self) -> int:
-        with self.session() as session:
+        def compact(session: Session) -> int:
             workers.forget_silent(session, self.now())
             return stats.compact(session, self.now())
 
+        return self.connections.repeat(compact)
+
     def next_due(self) -> datetime | None:
-        with self.session() as session:
-            return promoting.next_due(session)
+        return self._read(lambda s: promoting.next_due(s))
 
     def _in_batches(self, work: Callable[[Session], int], full: int) -> int:
         total = 0
         while True:
-            with self.session() as session:
-                n = work(session)
+            n = self.connections.repeat(work)
             total += n
             if n < full:
                 return total
@@ -213,87 +195,73 @@ class SqlStore:
     # By hand -------------------------------------------------------------------------------------------------------
 
     def cancel(self, name: str, by: str | None = None, reason: str | None = None) -> Status:
-        with self.transaction() as session:
-            return canceling.cancel(session, name, by, reason, self.now())
+        return self._write(lambda s: canceling.cancel(s, name, by, reason, self.now()))
 
     def retry(self, name: str, by: str | None = None, run_after: datetime | None = None) -> Status:
-        with self.transaction() as session:
-            now = self.now()
-            status = retrying.retry(session, name, by, run_after or now, now)
+        now = self.now()
+        status = self._write(lambda s: retrying.retry(s, name, by, run_after or now, now))
         wake_this_process(self.dialect.address)
         return status
 
     def pause(self, scope: str, target: str, by: str | None = None, reason: str | None = None) -> None:
-        with self.transaction() as session:
-            controls.pause(session, scope, target, by, reason, self.now())
+        self._write(lambda s: controls.pause(s, scope, target, by, reason, self.now()))
 
     def resume(self, scope: str, target: str) -> bool:
-        with self.transaction() as session:
-            resumed = controls.resume(session, scope, target)
-            if resumed:
-                self.dialect.announce(session, [""])
+        resumed = self._write(lambda s: controls.resume(s, scope, target))
         wake_this_process(self.dialect.address)
         return resumed
 
     def limit(self, scope: str, target: str, concurrency: int | None, rate: Rate | None) -> None:
-        with self.transaction() as session:
-            controls.limit(session, scope, target, concurrency, rate)
+        self._write(lambda s: controls.limit(s, scope, target, concurrency, rate))
 
     # Look ----------------------------------------------------------------------------------------------------------
 
     def get(self, name: str) -> Job | None:
-        with self.session() as session:
-            return reading.get(session, name)
+        return self._read(lambda s: reading.get(s, name))
 
     def find(self, which: Filter, limit: int, after: str | None = None) -> list[Job]:
-        with self.session() as session:
-            return reading.find(session, which, limit, after)
+        return self._read(lambda s: reading.find(s, which, limit, after))
 
     def count(self, which: Filter) -> int:
-        with self.session() as session:
-            return reading.count(session, which)
+        return self._read(lambda s: reading.count(s, which))
 
     def count_by(self, which: Filter, columns: Sequence[str]) -> list[tuple[Any, ...]]:
-        with self.session() as session:
-            return reading.count_by(session, which, columns)
+        return self._read(lambda s: reading.count_by(s, which, columns))
 
     def history(self, job: Job) -> list[Transition]:
-        with self.session() as session:
-            return logbook.history(session, job)
+        return self._read(lambda s: logbook.history(s, job))
 
     def parents_of(self, name: str) -> list[tuple[str, Status]]:
-        with self.session() as session:
-            return dependencies.parents_of(session, name)
+        return self._read(lambda s: dependencies.parents_of(s, name))
 
     def dependents_of(self, name: str) -> list[str]:
-        with self.session() as session:
-            return dependencies.dependents_of(session, [name])
+        return self._read(lambda s: dependencies.dependents_of(s, [name]))
 
     def controls(self) -> Controls:
-        with self.session() as session:
-            return controls.read(session, self.code_limits())
+        return self._read(lambda s: controls.read(s, self.code_limits()))
 
     # Workers -------------------------------------------------------------------------------------------------------
 
     def sign_in(self, worker: Worker) -> None:
-        with self.transaction() as session:
-            workers.sign_in(session, worker)
+        self._write(lambda s: workers.sign_in(s, worker))
 
     def seen(self, worker_id: str) -> None:
-        with self.session() as session:
-            workers.seen(session, worker_id, self.now())
+        self._write(lambda s: workers.seen(s, worker_id, self.now()))
 
     def sign_out(self, worker_id: str) -> None:
         self._cursors.pop(worker_id, None)
-        with self.session() as session:
-            workers.sign_out(session, worker_id)
+        self._write(lambda s: workers.sign_out(s, worker_id))
 
     def workers(self) -> list[Worker]:
-        with self.session() as session:
-            return workers.alive(session, self.now())
+        return self._read(lambda s: workers.alive(s, self.now()))
 
     def _database_time(self) -> datetime:
-        with self.session() as session:
-            at = self.dialect.from_db(session.value(self.dialect.now))
-            assert at is not None
-            return at
+        at = self.dialect.from_db(self._read(lambda s: s.value(self.dialect.now)))
+        assert at is not None
+        return at
+
+    def _read(self, work: Callable[[Session], T]) -> T:
+        return self.connections.read(work)
+
+    def _write(self, work: Callable[[Session], T]) -> T:
+        return self.connections.write(work)

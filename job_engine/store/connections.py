@@ -1,0 +1,80 @@
+"""The store's own connections: one for each thread, replaced when broken, never shared with a forked child."""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from job_engine.core.errors import StoreUnavailable
+from job_engine.store.dialect import Dialect
+from job_engine.store.session import Session
+
+T = TypeVar("T")
+
+_TRIES = 6
+
+
+class Connections:
+    def __init__(self, dialect: Dialect):
+        self._dialect = dialect
+        self._threads = threading.local()
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        """This thread's connection, outside a transaction."""
+        session: Session | None = getattr(self._threads, "session", None)
+        if session is None or self._threads.pid != os.getpid():  # a forked child must not speak on its parent's
+            session = self._threads.session = self.open()
+            self._threads.pid = os.getpid()
+        try:
+            yield session
+        except StoreUnavailable:
+            self.close()
+            raise
+
+    def open(self) -> Session:
+        """A connection for the caller alone."""
+        try:
+            return Session(self._dialect, self._dialect.connect())
+        except Exception as error:
+            if self._dialect.is_disconnect(error):
+                raise StoreUnavailable(f"The {self._dialect.name} database cannot be reached: {error}") from error
+            raise
+
+    def close(self) -> None:
+        """Close this thread's connection."""
+        session: Session | None = getattr(self._threads, "session", None)
+        if session is not None:
+            if self._threads.pid == os.getpid():
+                session.close()
+            self._threads.session = None
+
+    def read(self, work: Callable[[Session], T]) -> T:
+        with self.session() as session:
+            return work(session)
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        """Do the work in a transaction of its own."""
+
+        def in_transaction(session: Session) -> T:
+            with session.transaction():
+                return work(session)
+
+        return self.repeat(in_transaction)
+
+    def repeat(self, work: Callable[[Session], T]) -> T:
+        """Do work that makes its own transactions, again when the database chose it as the victim of a deadlock."""
+        for attempt in range(_TRIES):
+            try:
+                with self.session() as session:
+                    return work(session)
+            except Exception as error:
+                if attempt == _TRIES - 1 or not self._dialect.is_conflict(error):
+                    raise
+                time.sleep(random.uniform(0, 0.01 * 2**attempt))
+        raise AssertionError("unreachable")

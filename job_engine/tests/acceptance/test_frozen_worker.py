@@ -1,0 +1,53 @@
+"""A worker that stands still past its lease and then goes on must not finish what was taken from it."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from job_engine import Engine, Status
+from job_engine.tests.acceptance import effects, handlers
+from job_engine.tests.acceptance.fleet import Fleet, is_frozen, kill, pid_of
+from job_engine.tests.acceptance.folder import Folder
+from job_engine.tests.acceptance.jobs import has_started, is_now, outcome, statuses
+from job_engine.tests.acceptance.waiting import until
+
+NEVER = 600.0
+# Whether the keeper notices the loss before the handler returns, or only the database does when the job is finished.
+TELLING = {"told": {}, "not told": {"heartbeat_seconds": NEVER, "cancel_check_seconds": NEVER}}
+
+
+@pytest.mark.parametrize("telling", TELLING)
+def test_a_frozen_worker_cannot_finish_the_job_that_another_has_completed(
+    engine: Engine, fleet: Fleet, folder: Folder, telling: str
+) -> None:
+    # On SQLite a worker frozen inside its own write would stop every other writer: there, the effect comes afterwards.
+    early = engine.store.dialect.name != "SQLite"
+    job = engine.enqueue(handlers.HELD, {"gate": "thaw", "early_effect": early})
+    frozen_pool = fleet.start(lease_seconds=1.5, **TELLING[telling])
+    until(lambda: has_started(folder, job), "the job to start")
+    frozen = engine.get(job.name).lease_owner
+    assert frozen is not None
+    kill(pid_of(frozen), signal.SIGSTOP)
+    until(lambda: is_frozen(pid_of(frozen)), "the worker to stand still")
+
+    other_pool = fleet.start()
+    until(lambda: is_now(engine, job, Status.COMPLETED), "another worker to complete the job")
+    other_pool.terminate()
+    assert other_pool.exit_code() == 0
+    assert not folder.notes("returned", job.name) or all(n.attempt == 2 for n in folder.notes("returned", job.name))
+
+    if telling == "not told":
+        folder.open_gate("thaw")
+    kill(pid_of(frozen), signal.SIGCONT)
+    later = engine.enqueue(handlers.EFFECT, {"number": 1})
+    until(lambda: is_now(engine, later, Status.COMPLETED), "the thawed worker to go on with other work")
+
+    assert effects.completions(engine)[later.name, 1, frozen] == 1, "the thawed worker itself must have run it"
+    assert [n.attempt for n in folder.notes("returned", job.name)] == ([2] if telling == "told" else [2, 1])
+    assert outcome(engine, job) == (Status.COMPLETED, 2)
+    assert statuses(engine, job).count(Status.COMPLETED) == 1
+    (mine,) = [key for key in effects.recorded(engine).elements() if key[0] == job.name]
+    assert mine[1] == 2 and mine[2] != frozen
+    assert frozen_pool.is_alive and frozen_pool.workers() == [pid_of(frozen)]

@@ -1,0 +1,36 @@
+"""An idle worker costs next to nothing and is quick all the same."""
+
+from __future__ import annotations
+
+import time
+
+from job_engine import Engine, Status
+from job_engine.tests.acceptance import handlers
+from job_engine.tests.acceptance.fleet import Fleet, cpu_seconds
+from job_engine.tests.acceptance.folder import Folder
+from job_engine.tests.acceptance.jobs import is_now
+from job_engine.tests.acceptance.waiting import until
+
+SECONDS = 3.0
+MOST_CPU = 0.10  # of one core; a loop that does not wait takes all of it
+PICKUP_SECONDS = 1.5  # the longest pause of a worker on MariaDB, which must be asked, is a third of that
+
+
+def test_an_idle_pool_costs_next_to_nothing_and_takes_a_job_at_once(
+    engine: Engine, fleet: Fleet, folder: Folder
+) -> None:
+    pool = fleet.start(tick_seconds=1.0).ready()
+    first = engine.enqueue(handlers.EFFECT, {"number": 1})
+    until(lambda: is_now(engine, first, Status.COMPLETED), "the pool to be at work")
+
+    processes = [pool.pid, *pool.workers()]
+    began, used = time.monotonic(), [cpu_seconds(pid) for pid in processes]
+    until(lambda: time.monotonic() > began + SECONDS, "some idle time to pass")
+    idle = time.monotonic() - began
+    for pid, before in zip(processes, used, strict=True):
+        assert (cpu_seconds(pid) - before) / idle < MOST_CPU
+
+    enqueued = time.monotonic()
+    second = engine.enqueue(handlers.EFFECT, {"number": 2})
+    (note,) = until(lambda: folder.notes("effect", second.name), "the job to start")
+    assert note.at - enqueued < PICKUP_SECONDS
