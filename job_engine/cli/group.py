@@ -73,9 +73,9 @@ class VerbGroup(click.Group):
         except (click.exceptions.Exit, click.Abort):
             raise
         except click.NoSuchOption as error:
-            if error.option_name in _BEFORE_THE_VERB:
-                error.message += f" here: {error.option_name} stands before the verb."
-            raise
+            if error.option_name not in _BEFORE_THE_VERB:
+                raise
+            raise click.UsageError(f"{error.option_name} stands before the verb.", error.ctx) from error
         except (click.ClickException, BrokenPipeError):
             raise  # click's own, and a reader who has seen enough: click knows what to do
         except JobEngineError as error:

@@ -13,20 +13,20 @@ from job_engine.cli.group import VerbGroup
 from job_engine.cli.standalone import StandaloneHome
 from job_engine.settings import Settings
 
-_NUMBERS = {field.name: type(field.default) for field in fields(Settings)}
 
-
-class SettingParam(click.ParamType):
-    name = "NAME=NUMBER"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
-        name, _, text = str(value).partition("=")
-        if name not in _NUMBERS:
-            self.fail(f"there is no setting {name!r}. Choose from: {', '.join(_NUMBERS)}.", param, ctx)
+def read_settings(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Settings:
+    """`NAME=NUMBER`, each a field of Settings."""
+    kinds: dict[str, type] = {field.name: type(field.default) for field in fields(Settings)}
+    chosen: dict[str, Any] = {}
+    for value in values:
+        name, _, text = value.partition("=")
+        if name not in kinds:
+            raise click.BadParameter(f"there is no setting {name!r}. Choose from: {', '.join(kinds)}.")
         try:
-            return name, _NUMBERS[name](text)
+            chosen[name] = kinds[name](text)
         except ValueError:
-            self.fail(f"{text!r} is not a number that {name} can have.", param, ctx)
+            raise click.BadParameter(f"{text!r} is not a number that {name} can have.") from None
+    return Settings(**chosen)
 
 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -40,16 +40,15 @@ class SettingParam(click.ParamType):
 @click.option(
     "--setting",
     "settings",
-    type=SettingParam(),
+    metavar="NAME=NUMBER",
     multiple=True,
+    callback=read_settings,
     help="A number of the engine, such as lease_seconds=120; repeatable.",
 )
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.version_option(__version__, prog_name="job-engine", message="%(prog)s %(version)s")
 @click.pass_context
-def program(
-    ctx: click.Context, url: str | None, app: str | None, settings: tuple[tuple[str, Any], ...], debug: bool
-) -> None:
+def program(ctx: click.Context, url: str | None, app: str | None, settings: Settings, debug: bool) -> None:
     """Durable background jobs in your own database.
 
     \b
@@ -75,4 +74,4 @@ def program(
         if hasattr(stream, "reconfigure"):  # a terminal that knows no Unicode gets \xe4, not a crash
             stream.reconfigure(errors="backslashreplace")
     configure("console", "WARNING")
-    ctx.obj = StandaloneHome(url or None, app or None, Settings(**dict(settings)), debug)
+    ctx.obj = StandaloneHome(url or None, app or None, settings, debug)

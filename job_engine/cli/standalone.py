@@ -117,15 +117,10 @@ class StandaloneHome:
         if not create and path is not None and not Path(path).exists():
             raise self._no_tables()
         self._connect(engine)
-        if create:
-            store.create_tables()
-            return
-        from job_engine.store import schema
-
         with store.session() as session:
-            if not store.dialect.has_table(session, "meta"):
+            if not create and not store.dialect.has_table(session, "meta"):
                 raise self._no_tables()
-            schema.check(session)
+        store.create_tables()  # where they are of an older version, they are brought up to date
 
     def _connect(self, engine: Engine) -> None:
         """Whatever a driver says when it cannot connect (no such host, wrong password, no database): it is one case."""

@@ -75,6 +75,7 @@ def _perform(console: Console, path: Path, log: IO[str]) -> int:
         started = time.monotonic()
         roll = scenario.enqueue(engine, planned)
         screen = screen_for(console, roll, PROCESSES)
+        console.print(f"[bold]Job Engine[/]: a demo on SQLite, with {PROCESSES} worker processes")
         screen.say(_enqueued(planned, time.monotonic() - started))
         refused = _ask_again(engine, planned, roll, screen)
         with screen, _pool(url, log) as pool:
@@ -111,7 +112,7 @@ def _ask_again(engine: Engine, planned: list[Planned], roll: Roll, screen: Scree
 
 def _watch(engine: Engine, pool: Pool, screen: Screen, roll: Roll) -> None:
     """Until every job has ended."""
-    feed, director, story = Feed(engine), Director(engine, pool, roll), Story(roll)
+    feed, director, story = Feed(engine), Director(engine, pool, roll), Story(roll, PROCESSES)
     while True:
         look = feed.look()
         for event in (*story.tell(look), *director.act(look)):

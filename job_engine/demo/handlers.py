@@ -54,7 +54,7 @@ def email_invoice(ctx: JobContext, number: int) -> None:
 @job("charge_card", priority="High", retry=SOON)
 def charge_card(ctx: JobContext, order: int, expired: bool = False) -> None:
     if expired:
-        raise PermanentError(f"the card of order {order} has expired")
+        raise PermanentError("the card has expired")
     effects.record(ctx)
 
 

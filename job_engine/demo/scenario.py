@@ -119,12 +119,11 @@ def _emails() -> Iterator[Planned]:
     for organization in ORGANIZATIONS:
         for n in range(EMAILS):
             refusals = {3: 1, 7: 2, 11: 1}.get(n, 0)
-            to = f"customer-{n}@{organization}.example.com"
             yield Planned(
-                f"send_email to {to}",
+                f"email {n + 1} of {organization}",
                 "send_email",
                 organization,
-                {"to": to, "refusals": refusals},
+                {"to": f"customer-{n + 1}@{organization}.example.com", "refusals": refusals},
                 delay=n * 0.5,
                 attempts=1 + refusals,
             )
@@ -136,12 +135,12 @@ def _reports() -> Iterator[Planned]:
         "pdf_report",
         "west",
         {"title": "The whole year", "pages": 200},
-        delay=1.0,
+        delay=8.0,
         options={"priority": "High"},
         status=Status.CANCELED,
     )
     yield Planned(
-        "send_email with the annual report",
+        "email with the annual report",
         "send_email",
         "west",
         {"to": "board@west.example.com"},
@@ -150,7 +149,7 @@ def _reports() -> Iterator[Planned]:
         attempts=0,
     )
     for organization in ORGANIZATIONS:
-        for week, pages in ((1, 15), (2, 25)):
+        for week, pages in ((1, 12), (2, 20)):
             yield Planned(
                 f"report of week {week} of {organization}",
                 "pdf_report",

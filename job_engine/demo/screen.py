@@ -91,7 +91,7 @@ class LiveScreen(Screen):
         line = Table.grid(padding=(0, 1), expand=True)
         line.add_column(ratio=1)
         line.add_column(justify="right", no_wrap=True)
-        line.add_row(StateBar(_in_order(look)), f"{look.ended} of {look.jobs} jobs have ended")
+        line.add_row(StateBar(_in_order(look)), f"{look.ended} of {look.jobs} jobs have ended, {self.seconds:3.0f} s")
         return line
 
     def _states(self, look: Look) -> Text:

@@ -16,8 +16,9 @@ EXAMPLES = 2  # of each kind of event that happens often
 
 
 class Story:
-    def __init__(self, roll: Roll):
+    def __init__(self, roll: Roll, processes: int):
         self._roll = roll
+        self._processes = processes
         self._workers: set[str] = set()
         self._told: Counter[str] = Counter()
         self._killed = next(name for name, planned in roll.items() if planned.label == KILLED)
@@ -36,7 +37,7 @@ class Story:
         elif news.after is Status.DEAD_LETTER:
             yield Event(f"{label}: to Dead Letter after {news.attempt} attempts ({said})", Tone.BAD)
         elif news.after is Status.FAILED and self._is_new(f"failed {planned.job_type}"):
-            yield Event(f"{label}: {said}; it is tried again soon", Tone.TROUBLE)
+            yield Event(f"{label}: {said}; it will be retried", Tone.TROUBLE)
         elif news.after is Status.CANCELED and planned.after:
             yield Event(f"{label}: canceled with it", Tone.DONE)
         elif news.after is Status.CANCELED:
@@ -53,8 +54,9 @@ class Story:
     def _tell_new_workers(self, look: Look) -> Iterator[Event]:
         for worker in look.workers:
             if worker.name not in self._workers:
+                place = " in its place" if len(self._workers) >= self._processes else ""
                 self._workers.add(worker.name)
-                yield Event(f"worker {worker.pid} has started")
+                yield Event(f"worker {worker.pid} has started{place}")
 
     def _tell_resumed(self, look: Look) -> Iterator[Event]:
         job = look.job(self._killed)

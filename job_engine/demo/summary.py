@@ -91,7 +91,7 @@ def show_next(console: Console, url: str, roll: Roll) -> None:
         ("what needs a person, and why:", f"{program} list --status 'Dead Letter'"),
         ("", f"{program} explain {dead}"),
         ("the life of the job whose worker was killed:", f"{program} history {killed}"),
-        ("the partner's API is back, so run again what it has broken (Ctrl-C ends the worker):", ""),
+        ("the partner's API is back: run again what it broke (Ctrl-C ends it):", ""),
         ("", f"{program} retry {partner}"),
         ("", f"{program} work"),
         ("all numbers:", f"{program} metrics"),

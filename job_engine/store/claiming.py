@@ -74,11 +74,15 @@ def _choose(
         asked = _in_turn(shares(waiting, limit - len(chosen), room), limit - len(chosen), last_served)
         found = _candidates(session, asked, now)
         picked = pick(found, limit - len(chosen), room, last_served)
+        if chosen and any(c.lost for c in picked):
+            break  # a suspect runs alone: when its turn comes first
         chosen += picked
         if picked:
             cursor.last_served[rank] = picked[-1].lane.organization
         # A full share means that more may wait behind it: a lower priority must not overtake that.
         if len(chosen) >= limit or len(found) > len(picked) or _any_full(found, asked, room):
+            break
+        if any(c.lost for c in chosen):
             break
     return chosen
 
@@ -108,7 +112,8 @@ def _waiting_lanes(session: Session, queues: tuple[str, ...] | None, cursor: Cur
         ranges += (
             [(origin, upto)] if seen is None else [(seen, upto), (origin, f"{seen}!")]
         )  # "!": the seen one included
-    found.update(session.dialect.walk_lanes(session, ranges, MOST_LANES))
+    if ranges:
+        found.update(session.dialect.walk_lanes(session, ranges, MOST_LANES))
     for origin, upto in lane_ranges(queues):
         mine = sorted(lane for lane in found if origin < lane < upto)
         seen = cursor.last_seen.pop(origin, origin)

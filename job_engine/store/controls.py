@@ -105,10 +105,10 @@ def take_room(session: Session, controls: Controls, lanes: Iterable[Lane], now: 
     if not keys:
         return {}
     _ensure(session, keys)
-    running = _running(session)
+    buckets = {key: _locked_tokens(session, key) for key in keys}
+    running = _running(session)  # counted only now that nobody else can claim under these limits
     room: dict[Key, int] = {}
-    for key in keys:
-        tokens, tokens_at = _locked_tokens(session, key)
+    for key, (tokens, tokens_at) in buckets.items():
         limit = controls.limits[key]
         allowed: list[int] = []
         if limit.concurrency is not None:

@@ -36,6 +36,9 @@ _GIVE_BACK = (
 )
 
 
+RESCUER = "rescue"  # the actor that ends the attempts of lost workers, and gives its own reason
+
+
 def finish(session: Session, worker_id: str, outcomes: Sequence[Outcome], now: datetime) -> set[str]:
     """Write the outcomes of this worker's attempts within the caller's transaction.
 
@@ -43,7 +46,7 @@ def finish(session: Session, worker_id: str, outcomes: Sequence[Outcome], now: d
     """
     for outcome in outcomes:
         check(outcome.name, Status.RUNNING, outcome.status)
-    outcomes = _honour_cancel_requests(session, outcomes)
+    outcomes = _final(session, outcomes)
     owned: set[str] = set()
     for batch in _batches(outcomes):
         owned.update(_write(session, worker_id, batch, now))
@@ -54,19 +57,29 @@ def finish(session: Session, worker_id: str, outcomes: Sequence[Outcome], now: d
     return {o.name for o in outcomes} - owned
 
 
-def _honour_cancel_requests(session: Session, outcomes: Sequence[Outcome]) -> list[Outcome]:
-    """A job that somebody wants canceled must not run again."""
+def _final(session: Session, outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes as they may be: what somebody wants canceled, or has no attempt left, does not run again."""
     again = [o.name for o in outcomes if o.status not in ENDED]
     if not again:
         return list(outcomes)
     those, parameters = session.dialect.among("name", again)
-    unwanted = session.column(
-        f"SELECT name FROM {{job}} WHERE {those} AND cancel_requested_at IS NOT NULL{{for_update}}", parameters
+    rows = session.rows(
+        f"SELECT name, cancel_requested_at, attempts, max_attempts FROM {{job}} WHERE {those}{{for_update}}", parameters
     )
-    return [
-        replace(o, status=Status.CANCELED, give_back=False, reason="canceled by request") if o.name in unwanted else o
-        for o in outcomes
-    ]
+    unwanted = {name for name, requested_at, _, _ in rows if requested_at is not None}
+    exhausted = {name: most for name, _, attempts, most in rows if attempts >= most}
+    return [_finally(o, unwanted, exhausted) for o in outcomes]
+
+
+def _finally(o: Outcome, unwanted: set[str], exhausted: dict[str, int]) -> Outcome:
+    if o.status in ENDED:
+        return o
+    if o.name in unwanted:
+        return replace(o, status=Status.CANCELED, give_back=False, reason="canceled by request")
+    if o.name in exhausted and not o.give_back:
+        reason = o.reason if o.actor == RESCUER else f"all {exhausted[o.name]} attempts were used"
+        return replace(o, status=Status.DEAD_LETTER, run_after=None, reason=reason)
+    return o
 
 
 def _batches(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:

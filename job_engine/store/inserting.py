@@ -108,7 +108,7 @@ def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
         j.timeout,
         j.job_hash,
         j.dedup_key,
-        j.job_hash if new.dedup_window else None,
+        j.job_hash if new.dedup_window and j.dedup_key is None else None,
         j.depends_on,
         j.blockers,
         lane_of(j.priority, j.queue, j.organization, j.job_type),
@@ -119,20 +119,17 @@ def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
 
 def _twin(session: Session, job: Job) -> Job | None:
     """The job whose unique key is in the way. Read as it is now, also where the transaction sees an older picture."""
-    if job.dedup_key is not None:
-        row = session.row(
-            f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE organization = %s AND dedup_key = %s{{latest}}",
-            (job.organization or "", job.dedup_key),
-        )
-        if row is not None:
-            return job_from_row(session.dialect, row)
-    row = session.row(f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE dedup_slot = %s{{latest}}", (job.job_hash,))
+    if job.dedup_key is not None:  # a key of the caller's own decides alone
+        condition, parameters = "organization = %s AND dedup_key = %s", (job.organization or "", job.dedup_key)
+    else:
+        condition, parameters = "dedup_slot = %s", (job.job_hash,)
+    row = session.row(f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE {condition}{{latest}}", parameters)
     return None if row is None else job_from_row(session.dialect, row)
 
 
 def _outlived(session: Session, twin: Job, new: NewJob, now: datetime) -> bool:
     """Whether the twin no longer stands for the new job. If so its slot is freed for the next try."""
-    if new.job.dedup_key is not None and twin.dedup_key == new.job.dedup_key:
+    if new.job.dedup_key is not None:
         return False
     if twin.status not in ENDED and twin.creation > now - timedelta(seconds=new.dedup_window):
         return False

@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from job_engine.core.clock import utc
 from job_engine.core.errors import JobEngineError
 from job_engine.store.dialect import Dialect
 from job_engine.store.session import Session
@@ -24,7 +25,7 @@ class MariaDB(Dialect):
         "skip_locked": " FOR UPDATE SKIP LOCKED",
         "for_update": " FOR UPDATE",
         "for_share": " LOCK IN SHARE MODE",
-        "latest": " LOCK IN SHARE MODE",
+        "latest": " FOR UPDATE",
         "skip_locked_j": " FOR UPDATE SKIP LOCKED",
         "user": "`user`",
     }
@@ -35,7 +36,7 @@ class MariaDB(Dialect):
         "long": "mediumtext",
         "time": "datetime(6)",
         "serial": "bigint PRIMARY KEY AUTO_INCREMENT",
-        "suffix": " ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin",
+        "suffix": " ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin",
     }
     tables_like = "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s"
     # One lookup for each state: over all three at once, every row would be read.
@@ -120,7 +121,7 @@ class MariaDB(Dialect):
         return session.column(walk, [bound for bounds in ranges for bound in bounds])
 
     def to_db(self, value: datetime | None) -> Any:
-        return None if value is None else value.replace(tzinfo=None)
+        return None if value is None else utc(value).replace(tzinfo=None)
 
     def from_db(self, value: Any) -> datetime | None:
         return None if value is None else value.replace(tzinfo=timezone.utc)

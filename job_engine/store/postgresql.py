@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from job_engine.core.clock import utc
 from job_engine.core.errors import JobEngineError
 from job_engine.store.dialect import Dialect
 from job_engine.store.session import Session
@@ -99,6 +100,9 @@ class PostgreSQL(Dialect):
     def begin_claim(self, session: Session) -> None:
         session.execute("SET LOCAL synchronous_commit = off")
 
+    def to_db(self, value: datetime | None) -> Any:
+        return None if value is None else utc(value)
+
     def from_db(self, value: Any) -> datetime | None:
         return None if value is None else value.astimezone(timezone.utc)
 
@@ -113,7 +117,9 @@ class PostgreSQL(Dialect):
         return self.sql(template), (json.dumps(records, default=datetime.isoformat),)
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
-        return f"{column} = ANY(%s)", [list(values)]  # one prepared statement for lists of any length
+        # One prepared statement for lists of any length. The literal is written here: the driver takes ten times as long.
+        quoted = ",".join(f'"{value}"' for value in (_escaped(value) for value in values))
+        return f"{column} = ANY(%s::text[])", [f"{{{quoted}}}"]
 
     @contextmanager
     def schema_lock(self, session: Session) -> Iterator[None]:
@@ -127,3 +133,7 @@ class PostgreSQL(Dialect):
     def announce(self, session: Session, queues: Iterable[str]) -> None:
         for queue in queues:
             session.execute("SELECT pg_notify(%s, %s)", (CHANNEL, queue))
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace('"', r"\"") if "\\" in value or '"' in value else value

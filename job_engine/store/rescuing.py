@@ -6,13 +6,13 @@ from datetime import datetime
 
 from job_engine.core.job import Outcome
 from job_engine.core.states import Status
-from job_engine.store.finishing import finish
+from job_engine.store.finishing import RESCUER, finish
 from job_engine.store.session import Session
 
 BATCH = 500
 WORKER_LOST = "worker lost"
 
-_HELD = "name, job_type, organization, attempts, max_attempts, lease_owner, started_at, cancel_requested_at"
+_HELD = "name, job_type, organization, attempts, lease_owner, started_at"
 
 
 def rescue(session: Session, now: datetime) -> int:
@@ -43,12 +43,8 @@ def end_lost_attempt(session: Session, name: str, worker_id: str, attempt: int, 
 
 
 def _end(session: Session, row: tuple, now: datetime) -> None:  # type: ignore[type-arg]
-    name, job_type, organization, attempts, max_attempts, owner, started_at, cancel_requested = row
+    name, job_type, organization, attempts, owner, started_at = row
     started = session.dialect.from_db(started_at) or now
-    if cancel_requested is not None:
-        status = Status.CANCELED
-    else:
-        status = Status.DEAD_LETTER if attempts >= max_attempts else Status.QUEUED
     error = f"The worker {owner} vanished while it ran this job: killed, out of memory, or cut off."
     finish(
         session,
@@ -57,14 +53,14 @@ def _end(session: Session, row: tuple, now: datetime) -> None:  # type: ignore[t
             Outcome(
                 name=name,
                 attempt=attempts,
-                status=status,
+                status=Status.QUEUED,  # unless it has no attempt left or was canceled: `finish` sees to that
                 duration=max(0.0, (now - started).total_seconds()),
                 job_type=job_type,
                 organization=organization,
                 error=error,
                 error_type="Transient",
                 reason=WORKER_LOST,
-                actor="rescue",
+                actor=RESCUER,
             )
         ],
         now,

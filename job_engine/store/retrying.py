@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from job_engine.core.errors import JobNotFound
+from job_engine.core.errors import IllegalTransition, JobNotFound
 from job_engine.core.job import Transition
-from job_engine.core.states import Status, check
+from job_engine.core.states import RETRYABLE, Status, check
 from job_engine.store import dependencies, logbook, stats
 from job_engine.store.session import Session
 
@@ -22,6 +22,13 @@ def retry(session: Session, name: str, by: str | None, run_after: datetime, now:
     blockers = sum(s is not Status.COMPLETED for _, s in dependencies.parents_of(session, name))
     target = Status.PENDING if blockers or run_after > now else Status.QUEUED
     check(name, status, target)
+    if status not in RETRYABLE:  # released claims move alike, but only their worker may do that
+        raise IllegalTransition(
+            f"Job {name} is {status}: only jobs in {' or '.join(sorted(RETRYABLE))} can be retried.",
+            name=name,
+            status=status,
+            wanted=target,
+        )
     session.execute(
         "UPDATE {job} SET status = %s, attempts = 0, lost = 0, run_after = %s, blockers = %s, ended_at = NULL,"
         " started_at = NULL, cancel_requested_at = NULL, canceled_by = NULL, reason = NULL, progress = 0,"

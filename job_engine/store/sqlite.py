@@ -8,6 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ClassVar
 
+from job_engine.core.clock import utc
 from job_engine.core.errors import JobEngineError
 from job_engine.store.dialect import Dialect
 from job_engine.store.session import Session
@@ -101,7 +102,7 @@ class SQLite(Dialect):
     # Times are UTC text: sorted as text they are sorted as times, and a person can read them.
 
     def to_db(self, value: datetime | None) -> Any:
-        return None if value is None else value.replace(tzinfo=None).isoformat(" ", "microseconds")
+        return None if value is None else utc(value).replace(tzinfo=None).isoformat(" ", "microseconds")
 
     def from_db(self, value: Any) -> datetime | None:
         return None if value is None else _parsed(value)

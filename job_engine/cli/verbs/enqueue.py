@@ -12,7 +12,7 @@ import click
 from job_engine.cli import say
 from job_engine.cli.group import examples
 from job_engine.cli.home import Home
-from job_engine.cli.options import MomentParam, json_option
+from job_engine.cli.options import json_option, read_moment
 from job_engine.cli.progress import progress
 from job_engine.cli.shapes import job_shape
 from job_engine.core import canonical
@@ -43,7 +43,12 @@ CHUNK = 1000  # jobs in one transaction
 @click.option("--organization", metavar="NAME", help="Whose job it is.")
 @click.option("--priority", type=click.Choice(PRIORITIES, case_sensitive=False), help="By default the type's.")
 @click.option("--queue", metavar="NAME", help="By default the type's.")
-@click.option("--run-after", type=MomentParam(), help="Not before: +10m, 90s, 2h, or an ISO time (UTC without a zone).")
+@click.option(
+    "--run-after",
+    metavar="TIME",
+    callback=read_moment,
+    help="Not before: +10m, 90s, 2h, or an ISO time (UTC without a zone).",
+)
 @click.option("--dedup-key", metavar="KEY", help="There is never a second job with this key.")
 @click.option("--depends-on", metavar="JOB", multiple=True, help="Wait until this job has completed; repeatable.")
 @click.option("--timeout", type=click.IntRange(min=0), metavar="SECONDS", help="0 is none; by default the type's.")
@@ -52,7 +57,7 @@ CHUNK = 1000  # jobs in one transaction
 @json_option
 @click.pass_obj
 def command(
-    home: Home, job_type: str, params: str | None, from_file: TextIO | None, as_json: bool, **given: Any
+    home: Home, /, job_type: str, params: str | None, from_file: TextIO | None, as_json: bool, **given: Any
 ) -> None:
     """Make a job of a registered TYPE with PARAMS, a JSON object.
 

@@ -10,7 +10,7 @@ import click
 from job_engine.cli import say
 from job_engine.cli.group import examples
 from job_engine.cli.home import Home
-from job_engine.cli.options import StatusParam, json_option
+from job_engine.cli.options import json_option, status_option
 from job_engine.cli.shapes import job_shape
 from job_engine.cli.times import duration_text, time_text
 from job_engine.core.job import Job
@@ -38,7 +38,7 @@ _COLUMNS = (
         "job-engine list --limit 1000 --json | jq -r '.jobs[].name'",
     ),
 )
-@click.option("--status", type=StatusParam(), multiple=True, help="Repeatable.")
+@status_option("Repeatable.")
 @click.option("--type", "job_type", metavar="TYPE")
 @click.option("--organization", metavar="NAME")
 @click.option("--queue", metavar="NAME")
@@ -47,11 +47,11 @@ _COLUMNS = (
 @json_option
 @click.pass_obj
 def command(
-    home: Home, status: tuple[Status, ...], limit: int, after: str | None, as_json: bool, **criteria: Any
+    home: Home, /, statuses: tuple[Status, ...], limit: int, after: str | None, as_json: bool, **criteria: Any
 ) -> None:
     """List jobs, the newest first."""
     engine = home.engine()
-    jobs = engine.find(limit + 1, after, status=list(status) or None, **criteria)  # one more: is there a next page?
+    jobs = engine.find(limit + 1, after, status=statuses or None, **criteria)  # one more: is there a next page?
     more = len(jobs) > limit
     jobs = jobs[:limit]
     following = jobs[-1].name if more else None
@@ -59,7 +59,7 @@ def command(
         say.document({"jobs": [job_shape(job) for job in jobs], "next_after": following})
         return
     if not jobs:
-        say.notice("No job matches." if any(criteria.values()) or status or after else "There are no jobs yet.")
+        say.notice("No job matches." if any(criteria.values()) or statuses or after else "There are no jobs yet.")
         return
     now = engine.store.now()
     say.table(_COLUMNS, [_row(job, now) for job in jobs])

@@ -13,7 +13,7 @@ from job_engine.cli import say
 from job_engine.cli.each import each
 from job_engine.cli.group import NOT_SO, examples
 from job_engine.cli.home import Home
-from job_engine.cli.options import DurationParam, StatusParam, by_option, json_option
+from job_engine.cli.options import by_option, json_option, read_duration, status_option
 from job_engine.cli.progress import progress
 from job_engine.cli.shapes import job_shape
 from job_engine.cli.times import duration_text
@@ -35,14 +35,17 @@ SHOWN = 10  # lines of each table of the preview
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
-@click.option(
-    "--status", type=StatusParam(), multiple=True, help="'Dead Letter' (what is meant without it) or Canceled."
-)
+@status_option("'Dead Letter', which is meant without it, or Canceled; repeatable.")
 @click.option("--type", "job_type", metavar="TYPE")
 @click.option("--organization", metavar="NAME")
 @click.option("--queue", metavar="NAME")
 @click.option("--error-contains", metavar="TEXT", help="What stands in the job's last error.")
-@click.option("--spread", type=DurationParam(), help="Start them evenly over this time, so that nothing is overrun.")
+@click.option(
+    "--spread",
+    metavar="DURATION",
+    callback=read_duration,
+    help="Start them evenly over this time, so that nothing is overrun.",
+)
 @click.option("--dry-run", is_flag=True, help="Only show what would be retried.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @by_option
@@ -50,8 +53,9 @@ SHOWN = 10  # lines of each table of the preview
 @click.pass_context
 def command(
     ctx: click.Context,
+    /,
     names: tuple[str, ...],
-    status: tuple[Status, ...],
+    statuses: tuple[Status, ...],
     spread: timedelta | None,
     dry_run: bool,
     yes: bool,
@@ -64,7 +68,7 @@ def command(
     Name them, or say which are meant: then a preview is shown and, on a terminal, you are asked. In a script add --yes.
     """
     home: Home = ctx.obj
-    criteria = {word: value for word, value in {**given, "status": list(status)}.items() if value}
+    criteria = {word: value for word, value in {**given, "status": statuses}.items() if value}
     if names:
         if criteria or spread or dry_run:
             raise click.UsageError("Name jobs, or say which with options; not both.")
