@@ -13,7 +13,7 @@ from pathlib import Path
 from job_engine.core.errors import Interrupt, JobCanceled, JobLeaseLost, JobTimeout, WorkerStopping
 
 _LAYOUT = struct.Struct("<qd140p")  # attempt, deadline (0: none), name
-_CONDEMNED = struct.Struct("<dB")  # when to kill, why
+_CONDEMNED = struct.Struct("<dBq28p")  # when to kill, why, which attempt of which job
 _SIZE = 256
 _CONDEMNED_AT = 192
 _WHY: tuple[type[Interrupt], ...] = (JobTimeout, JobCanceled, WorkerStopping, JobLeaseLost)
@@ -38,14 +38,16 @@ class Beacon:
             self._memory = mmap.mmap(file.fileno(), _SIZE)
 
     def show(self, name: str, attempt: int, deadline: float | None) -> None:
-        _CONDEMNED.pack_into(self._memory, _CONDEMNED_AT, 0.0, 0)
         _LAYOUT.pack_into(self._memory, 0, attempt, deadline or 0.0, name.encode())
 
     def hide(self) -> None:
         self.show("", 0, None)
 
-    def condemn(self, why: Interrupt, kill_at: float) -> None:
-        _CONDEMNED.pack_into(self._memory, _CONDEMNED_AT, kill_at, _WHY.index(type(why)) + 1)
+    def condemn(self, name: str, attempt: int, why: Interrupt, kill_at: float) -> None:
+        """Ask to be killed then, if this very attempt still runs."""
+        _CONDEMNED.pack_into(
+            self._memory, _CONDEMNED_AT, kill_at, _WHY.index(type(why)) + 1, attempt, name.encode()[-26:]
+        )
 
     def look(self) -> Seen | None:
         """What the worker does, or None when it does nothing. Read twice: a write may be half done."""
@@ -54,9 +56,11 @@ class Beacon:
             if first == self._memory[:]:
                 break
         attempt, deadline, name = _LAYOUT.unpack_from(first, 0)
-        kill_at, why = _CONDEMNED.unpack_from(first, _CONDEMNED_AT)
         if not name:
             return None
+        kill_at, why, condemned_attempt, condemned = _CONDEMNED.unpack_from(first, _CONDEMNED_AT)
+        if (condemned, condemned_attempt) != (name[-26:], attempt):  # that was an earlier one, and it has ended
+            kill_at, why = 0.0, 0
         return Seen(name.decode(), attempt, deadline or None, kill_at or None, _WHY[why - 1] if why else None)
 
     def close(self) -> None:

@@ -52,7 +52,7 @@ def main() -> None:
 
 def _hold_lifeline(worker: Worker) -> None:
     sys.stdin.read()
-    worker.stop()
+    worker.leave_supervision()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ class Interrupter:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._thread: int | None = None  # where a handler runs now
+        self._token: object = None  # whose handler it is
         self._by_signal = False
         self._pending: Interrupt | None = None
 
@@ -41,23 +42,25 @@ class Interrupter:
             if by_signal:
                 signal.signal(_SIGNAL, previous)
 
-    def enter(self) -> None:
-        """A handler starts in this thread."""
-        self._pending = None
-        self._thread = threading.get_ident()
+    def enter(self, token: object) -> None:
+        """A handler starts in this thread; `token` says whose."""
+        with self._lock:
+            self._pending = None
+            self._token = token
+            self._thread = threading.get_ident()
 
     def leave(self) -> None:
         """It is over: nothing may be raised in this thread any more."""
         with self._lock:
             if self._pending is not None and not self._by_signal and self._thread is not None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), None)
-            self._thread = None
-            self._pending = None
+            self._thread = self._token = self._pending = None
 
-    def interrupt(self, interruption: Interrupt) -> None:
+    def interrupt(self, token: object, interruption: Interrupt) -> bool:
+        """Raise in the handler of `token`. False when that one is over: the next one must not be hit in its place."""
         with self._lock:
-            if self._thread is None:
-                return
+            if self._thread is None or self._token is not token:
+                return False
             self._pending = interruption
             if self._by_signal:
                 signal.pthread_kill(self._thread, _SIGNAL)
@@ -65,6 +68,7 @@ class Interrupter:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(
                     ctypes.c_ulong(self._thread), ctypes.py_object(type(interruption))
                 )
+            return True
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         pending, self._pending = self._pending, None

@@ -131,7 +131,7 @@ class Runner:
     def _perform(self, attempt: Attempt) -> Outcome:
         attempts.set_current(attempt, self.group)
         try:
-            self.interrupter.enter()
+            self.interrupter.enter(attempt)
             result = self._call(attempt)
             self.interrupter.leave()
             if attempt.lost:

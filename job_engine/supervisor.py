@@ -160,7 +160,8 @@ class Supervisor:
                     child.killed_for or "unexpected",
                     extra={"action": "worker_ended", "worker": child.worker_id},
                 )
-                self._debts.append(Debt(child.worker_id, child.beacon.look(), child.killed_for))
+            # Also after exit code 0: a handler may have called os._exit(0). A worker that left in order holds nothing.
+            self._debts.append(Debt(child.worker_id, child.beacon.look(), child.killed_for))
             self._pace(child, orderly)
             child.beacon.close()
             if child.process.stdin is not None:

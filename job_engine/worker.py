@@ -68,6 +68,12 @@ class Worker:
         self.runner.stopping.set()
         wake_this_process(self.engine.store.dialect.address)
 
+    def leave_supervision(self) -> None:
+        """The supervisor is gone: stop, and if a handler will not, do what the supervisor would have done."""
+        self.supervised = False
+        self.runner.keeper.leave_supervision()
+        self.stop()
+
     def _turn(self, poll_seconds: float, max_jobs: int) -> None:
         self._sign()
         self._tick()

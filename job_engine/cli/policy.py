@@ -29,10 +29,10 @@ def limit_shape(limit: Limit | None) -> dict[str, Any]:
 
 
 def retry_text(job_type: JobType) -> str:
-    """The waits between its attempts, as they come: "1 min, 2 min, 4 min, 8 min"."""
+    """The waits between its attempts, as they come: "1min, 2min, 4min, 8min"."""
     waits = job_type.retry.schedule(min(job_type.max_attempts - 1, _SHOWN_DELAYS))
     more = ", ..." if job_type.max_attempts - 1 > _SHOWN_DELAYS else ""
-    return ", ".join(duration_text(wait) for wait in waits) + more
+    return ", ".join(duration_text(wait).replace(" ", "") for wait in waits) + more
 
 
 def type_shape(job_type: JobType, limit: Limit | None, paused: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import fields
 from typing import Any
@@ -74,4 +75,6 @@ def program(ctx: click.Context, url: str | None, app: str | None, settings: Sett
         if hasattr(stream, "reconfigure"):  # a terminal that knows no Unicode gets \xe4, not a crash
             stream.reconfigure(errors="backslashreplace")
     configure("console", "WARNING")
+    if os.environ.get("NO_COLOR"):
+        ctx.color = False
     ctx.obj = StandaloneHome(url or None, app or None, settings, debug)

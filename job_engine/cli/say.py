@@ -10,7 +10,7 @@ import json
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ import click
 from job_engine.core.redact import redact_text
 
 WIDE = 110  # columns of a terminal that has room for everything
+SHORTEST = 8  # characters of a column that is cut
 
 # Others write what we show: a job's error must not move the cursor or rename the window of whoever reads it.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -44,6 +45,7 @@ class Column:
     wide: bool = False  # left out where a terminal is narrow
     right: bool = False
     whole: bool = False  # never wrapped: somebody will copy it
+    cut: bool = False  # may lose its end where a terminal is narrow, rather than be wrapped
 
 
 def printable(text: str) -> str:
@@ -69,7 +71,9 @@ def notice(text: str) -> None:
 
 
 def error(sentence: str) -> None:
-    click.echo(f"{click.style('Error:', fg='red', bold=True)} {printable(redact_text(sentence))}", err=True)
+    """On one line, whatever a driver has put into it."""
+    text = printable(" ".join(redact_text(sentence).split()))
+    click.echo(f"{click.style('Error:', fg='red', bold=True)} {text}", err=True)
 
 
 def table(columns: Sequence[Column], rows: Sequence[Sequence[Any]], title: str | None = None) -> None:
@@ -100,7 +104,8 @@ def _styled(value: str) -> str:
     if color is None:
         return value
     words = color.split()
-    return click.style(value, fg=None if words[-1] == "dim" else words[-1], bold="bold" in words, dim="dim" in words)
+    hue = words[-1] if words[-1] != "dim" else None
+    return click.style(value, fg=hue, bold="bold" in words or None, dim="dim" in words or None)
 
 
 def _rich_table(columns: Sequence[Column], rows: list[list[str]]) -> None:
@@ -108,19 +113,35 @@ def _rich_table(columns: Sequence[Column], rows: list[list[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    room = shutil.get_terminal_size().columns >= WIDE
-    shown = [i for i, column in enumerate(columns) if room or not column.wide]
+    width = shutil.get_terminal_size().columns
+    shown = [i for i, column in enumerate(columns) if width >= WIDE or not column.wide]
     # A column in which nothing stands takes room away from the others.
     shown = [i for i in shown if any(row[i] for row in rows)]
+    limits = _cuts({i: columns[i] for i in shown}, rows, width)
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for i in shown:
         column = columns[i]
         grid.add_column(
-            column.title, justify="right" if column.right else "left", no_wrap=column.whole, overflow="fold"
+            column.title,
+            justify="right" if column.right else "left",
+            no_wrap=column.whole or column.cut,
+            overflow="ellipsis" if column.cut else "fold",
+            max_width=limits.get(i),
         )
     for row in rows:
         grid.add_row(*(Text(row[i], style=_COLORS.get(row[i], "")) for i in shown))
     Console(file=sys.stdout, highlight=False).print(grid)
+
+
+def _cuts(columns: Mapping[int, Column], rows: list[list[str]], width: int) -> dict[int, int]:
+    """How wide the columns may be that can be cut: the last gives way first. rich alone would cut names as well."""
+    needs = {i: max(len(column.title), *(len(row[i]) for row in rows)) for i, column in columns.items()}
+    excess = sum(needs.values()) + 2 * len(needs) - width
+    for i in reversed([i for i, column in columns.items() if column.cut]):
+        given = max(0, min(excess, needs[i] - SHORTEST))
+        needs[i] -= given
+        excess -= given
+    return {i: needs[i] for i, column in columns.items() if column.cut}
 
 
 def _plain_table(columns: Sequence[Column], rows: list[list[str]]) -> None:

@@ -55,7 +55,8 @@ class StandaloneHome:
             except JobEngineError as error:
                 if isinstance(error.__cause__, ImportError):  # the URL is right, its driver is missing
                     raise
-                raise click.BadParameter(redact_text(str(error)), param_hint="'--db'") from error
+                said = str(error).replace(self._url, self.address())
+                raise click.BadParameter(said, param_hint="'--db'") from error
             self._engine = Engine(SqlStore(dialect, None, self._settings.lease_seconds), settings=self._settings)
         return self._engine
 

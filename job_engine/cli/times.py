@@ -51,5 +51,10 @@ def duration_text(seconds: float | None) -> str:
     return f"{seconds:.3g} s"
 
 
+def age_text(seconds: float) -> str:
+    """Whole units: nobody cares about the milliseconds of an age."""
+    return duration_text(float(int(seconds))) if seconds >= 1 else "0 s"
+
+
 def time_text(at: datetime | None) -> str:
     return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"

@@ -69,7 +69,7 @@ def program(path: Path) -> int:
 
 
 def _perform(console: Console, path: Path, log: IO[str]) -> int:
-    url = database.replace(path)
+    url = database.make_anew(path)
     planned = scenario.plan()
     with Engine.open(url) as engine:
         started = time.monotonic()

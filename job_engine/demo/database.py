@@ -7,34 +7,35 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from job_engine.core.errors import JobEngineError
 from job_engine.demo import effects
 from job_engine.store.dialect import TABLES
+from job_engine.store.sqlite import SQLite
 from job_engine.store.workers import ALIVE_SECONDS
 
 FILE = "job-engine-demo.db"
 
 
-def url_of(path: Path) -> str:
-    return f"sqlite:///{path}"
-
-
-def replace(path: Path) -> str:
-    """Remove what an earlier demo has left there, and nothing else. Returns the URL."""
+def make_anew(path: Path) -> str:
+    """Make the file, with the demo's own tables. Returns its URL."""
     if path.exists():
-        if not _is_a_demos(path):
-            raise JobEngineError(
-                f"{path} was not made by this demo and is left as it is. Name another file with --file."
-            )
-        pid = _worker_on(path)
-        if pid is not None:
-            raise JobEngineError(
-                f"A worker (process {pid}) still uses {path}. Stop it, or name another file with --file."
-            )
-        for ending in ("", "-wal", "-shm"):
-            Path(f"{path}{ending}").unlink(missing_ok=True)
-    return url_of(path)
+        _remove(path)
+    with closing(SQLite(str(path)).connect()) as connection:
+        effects.create_tables(connection)
+    return f"sqlite:///{quote(str(path))}"
+
+
+def _remove(path: Path) -> None:
+    """Remove what an earlier demo has left there, and nothing else."""
+    if not _is_a_demos(path):
+        raise JobEngineError(f"{path} was not made by this demo and is left as it is. Name another file with --file.")
+    pid = _worker_on(path)
+    if pid is not None:
+        raise JobEngineError(f"A worker (process {pid}) still uses {path}. Stop it, or name another file with --file.")
+    for ending in ("", "-wal", "-shm"):
+        Path(f"{path}{ending}").unlink(missing_ok=True)
 
 
 def _is_a_demos(path: Path) -> bool:
@@ -47,7 +48,10 @@ def _is_a_demos(path: Path) -> bool:
 def _worker_on(path: Path) -> int | None:
     """A process that works on what is to be removed: another demo, or `job-engine work`."""
     since = f"strftime('%Y-%m-%d %H:%M:%f', 'now', '-{ALIVE_SECONDS} seconds')"
-    pids = [pid for (pid,) in _ask(path, f"SELECT pid FROM {TABLES['worker']} WHERE seen_at > {since}")]
+    try:
+        pids = [pid for (pid,) in _ask(path, f"SELECT pid FROM {TABLES['worker']} WHERE seen_at > {since}")]
+    except sqlite3.OperationalError:  # a demo that was interrupted before the engine had made its tables
+        return None
     return next((pid for pid in pids if _is_alive(pid)), None)
 
 

@@ -7,7 +7,7 @@ No column is unique: the tables must be able to hold what must not happen.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from job_engine.context import JobContext
@@ -23,9 +23,9 @@ _TABLES = (
 )
 
 
-def create_tables(session: Session) -> None:
+def create_tables(connection: Any) -> None:
     for statement in _TABLES:
-        session.execute(statement)
+        connection.execute(statement)
 
 
 # Of handlers

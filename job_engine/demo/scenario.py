@@ -57,10 +57,9 @@ def duplicates(planned: list[Planned]) -> list[Planned]:
 
 
 def enqueue(engine: Engine, planned: list[Planned]) -> dict[str, Planned]:
-    """Enqueue everything in one transaction, with the demo's own tables: all of it exists from one moment on, or none."""
+    """Enqueue everything in one transaction: all of it exists from one moment on, or none. Returns what has which name."""
     names: dict[str, str] = {}
     with engine.store.transaction() as session:
-        effects.create_tables(session)
         effects.take_down(session, effects.PARTNER)
         for one in planned:
             names[one.label] = ask(engine, one, names, session.connection).job.name

@@ -143,7 +143,8 @@ class StateBar:
 
 
 def screen_for(console: Console, roll: Roll, processes: int) -> Screen:
-    return (LiveScreen if console.is_terminal else Screen)(console, roll, processes)
+    can_move = console.is_terminal and not console.is_dumb_terminal
+    return (LiveScreen if can_move else Screen)(console, roll, processes)
 
 
 def _in_order(look: Look) -> list[tuple[Status, int]]:

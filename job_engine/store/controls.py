@@ -62,7 +62,7 @@ def read(session: Session, code_limits: Mapping[Key, Limit]) -> Controls:
 
 
 def pause(session: Session, scope: str, target: str, by: str | None, reason: str | None, now: datetime) -> None:
-    _check_scope(scope)
+    _check(scope, target)
     _ensure(session, [(scope, target)])
     session.execute(
         "UPDATE {control} SET paused_at = %s, paused_by = %s, reason = %s WHERE scope = %s AND target = %s",
@@ -71,7 +71,7 @@ def pause(session: Session, scope: str, target: str, by: str | None, reason: str
 
 
 def resume(session: Session, scope: str, target: str) -> bool:
-    _check_scope(scope)
+    _check(scope, target)
     changed = session.change(
         "UPDATE {control} SET paused_at = NULL, paused_by = NULL, reason = NULL"
         " WHERE scope = %s AND target = %s AND paused_at IS NOT NULL",
@@ -167,6 +167,12 @@ def _ensure(session: Session, keys: Iterable[Key]) -> None:
             session.execute(session.dialect.insert_control, key)
 
 
-def _check_scope(scope: str) -> None:
+def _check(scope: str, target: str) -> None:
     if scope not in SCOPES:
         raise JobEngineError(f"{scope!r} cannot be paused. Choose one of: {', '.join(SCOPES)}.")
+    if scope == "everything" and target:
+        raise JobEngineError(
+            f"Everything is paused as a whole, not {target!r} of it. Pause a type, queue or organization."
+        )
+    if scope in ("type", "queue") and not target:
+        raise JobEngineError(f"Which {scope}? Name the one to pause or resume.")

@@ -120,9 +120,9 @@ def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
 def _twin(session: Session, job: Job) -> Job | None:
     """The job whose unique key is in the way. Read as it is now, also where the transaction sees an older picture."""
     if job.dedup_key is not None:  # a key of the caller's own decides alone
-        condition, parameters = "organization = %s AND dedup_key = %s", (job.organization or "", job.dedup_key)
+        condition, parameters = "organization = %s AND dedup_key = %s", [job.organization or "", job.dedup_key]
     else:
-        condition, parameters = "dedup_slot = %s", (job.job_hash,)
+        condition, parameters = "dedup_slot = %s", [job.job_hash]
     row = session.row(f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE {condition}{{latest}}", parameters)
     return None if row is None else job_from_row(session.dialect, row)
 

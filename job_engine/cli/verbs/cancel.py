@@ -16,6 +16,7 @@ from job_engine.core.states import Status
 
 @click.command(
     "cancel",
+    short_help="Cancel jobs, and what depends on them.",
     epilog=examples(
         "job-engine cancel 01kxyz...",
         "job-engine cancel 01kxyz... 01kabc... --reason 'wrong month'",

@@ -14,7 +14,11 @@ from job_engine.cli.log_options import log_options
 from job_engine.logs import configure
 
 
-@click.command("dispatch", epilog=examples("job-engine dispatch", "job-engine dispatch --every 0.1 --log-format json"))
+@click.command(
+    "dispatch",
+    short_help="Tick until SIGTERM or Ctrl-C, as a process of its own.",
+    epilog=examples("job-engine dispatch", "job-engine dispatch --every 0.1 --log-format json"),
+)
 @click.option(
     "--every",
     type=click.FloatRange(min=0.01),

@@ -14,7 +14,9 @@ from job_engine.doctor import Finding, Level, examine
 
 
 @click.command(
-    "doctor", epilog=examples("job-engine --app shop.jobs doctor", "job-engine --app shop.jobs doctor --json")
+    "doctor",
+    short_help="Check that everything is as it should be.",
+    epilog=examples("job-engine --app shop.jobs doctor", "job-engine --app shop.jobs doctor --json"),
 )
 @json_option
 @click.pass_context

@@ -27,6 +27,7 @@ CHUNK = 1000  # jobs in one transaction
 
 @click.command(
     "enqueue",
+    short_help="Make a job, or one for each line of a file.",
     epilog=examples(
         """job-engine --app shop.jobs enqueue send_invoice '{"order": 42}'""",
         """job-engine --app shop.jobs enqueue report --run-after +10m --priority High""",
@@ -65,24 +66,21 @@ def command(
     reported and no second one is made. That is a success too: the exit code is 0.
     """
     options = {name: value for name, value in given.items() if value not in (None, ())}
+    if from_file is not None and params is not None:
+        raise click.UsageError("Give PARAMS or --from-file, not both.")
+    if from_file is not None and "dedup_key" in options:
+        raise click.UsageError("A file of jobs cannot share one --dedup-key: only its first line would be enqueued.")
+    # Everything is checked before the database is touched: a mistake leaves nothing behind.
+    home.load_types()
+    engine = home.unopened_engine()
+    _check_registered(engine.registry, job_type, home.application())
     if from_file is None:
         parsed = _object(params)
-        engine = _engine(home, job_type)
-        _report_one(engine.enqueue_with_answer(job_type, parsed, **options), as_json)
-        return
-    if params is not None:
-        raise click.UsageError("Give PARAMS or --from-file, not both.")
-    if "dedup_key" in options:
-        raise click.UsageError("A file of jobs cannot share one --dedup-key: only its first line would be enqueued.")
-    engine = _engine(home, job_type)
-    _report_many(_enqueue_lines(engine, job_type, from_file, options), as_json)
-
-
-def _engine(home: Home, job_type: str) -> Engine:
-    home.load_types()
-    engine = home.engine(create=True)
-    _check_registered(engine.registry, job_type, home.application())
-    return engine
+        answer = home.engine(create=True).enqueue_with_answer(job_type, parsed, **options)
+        _report_one(answer, as_json)
+    else:
+        lines = _lines(from_file, engine.settings.payload_bytes)
+        _report_many(_enqueue_lines(home.engine(create=True), job_type, lines, options), as_json)
 
 
 def _check_registered(registry: Registry, job_type: str, application: str | None) -> None:
@@ -122,11 +120,13 @@ def _object(text: str | None) -> dict[str, Any]:
 # Many ----------------------------------------------------------------------------------------------------------------
 
 
-def _enqueue_lines(engine: Engine, job_type: str, lines: Iterable[str], options: dict[str, Any]) -> list[Enqueued]:
-    """Every line is checked before the first job is made: a mistake in line 900 leaves nothing half done."""
-    params = [
-        _line(number, text, engine.settings.payload_bytes) for number, text in enumerate(lines, 1) if text.strip()
-    ]
+def _lines(lines: Iterable[str], limit: int) -> list[dict[str, Any]]:
+    return [_line(number, text, limit) for number, text in enumerate(lines, 1) if text.strip()]
+
+
+def _enqueue_lines(
+    engine: Engine, job_type: str, params: list[dict[str, Any]], options: dict[str, Any]
+) -> list[Enqueued]:
     answers: list[Enqueued] = []
     with progress("Enqueueing", len(params)) as advance:
         for start in range(0, len(params), CHUNK):

@@ -14,7 +14,11 @@ from job_engine.engine import Engine
 from job_engine.explaining import explain
 
 
-@click.command("explain", epilog=examples("job-engine explain 01kxyz...", "job-engine explain 01kxyz... --json"))
+@click.command(
+    "explain",
+    short_help="Say why a job is where it is, and what happens next.",
+    epilog=examples("job-engine explain 01kxyz...", "job-engine explain 01kxyz... --json"),
+)
 @click.argument("name")
 @json_option
 @click.pass_obj

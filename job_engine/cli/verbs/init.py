@@ -13,6 +13,7 @@ from job_engine.store import schema
 
 @click.command(
     "init",
+    short_help="Create the tables.",
     epilog=examples(
         "job-engine init",
         "JOB_ENGINE_DB=postgresql://user:password@host/database job-engine init",

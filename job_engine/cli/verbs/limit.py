@@ -16,6 +16,7 @@ from job_engine.core.job_type import Rate
 
 @click.command(
     "limit",
+    short_help="Limit a type or an organization.",
     epilog=examples(
         "job-engine limit type send_invoice                  # show it",
         "job-engine limit type send_invoice --concurrency 2 --rate 100/m",
@@ -51,4 +52,4 @@ def command(
     if as_json:
         say.document({"scope": scope, "target": target, **limit_shape(limit)})
     else:
-        say.line(f"{scope} {target}: {limit_text(limit) or 'no limit'}".capitalize())
+        say.line(f"{scope.capitalize()} {target}: {limit_text(limit) or 'no limit'}.")

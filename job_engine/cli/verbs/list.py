@@ -12,17 +12,17 @@ from job_engine.cli.group import examples
 from job_engine.cli.home import Home
 from job_engine.cli.options import json_option, status_option
 from job_engine.cli.shapes import job_shape
-from job_engine.cli.times import duration_text, time_text
+from job_engine.cli.times import age_text, time_text
 from job_engine.core.job import Job
 from job_engine.core.states import Status
 
 _COLUMNS = (
     say.Column("NAME", whole=True),
-    say.Column("TYPE"),
+    say.Column("TYPE", cut=True),
     say.Column("STATUS", whole=True),
     say.Column("TRIES", right=True, whole=True),
     say.Column("AGE", right=True, whole=True),
-    say.Column("ORGANIZATION"),
+    say.Column("ORGANIZATION", cut=True),
     say.Column("PRIORITY", wide=True, whole=True),
     say.Column("QUEUE", wide=True),
     say.Column("CREATED", wide=True, whole=True),
@@ -31,6 +31,7 @@ _COLUMNS = (
 
 @click.command(
     "list",
+    short_help="List jobs, the newest first.",
     epilog=examples(
         "job-engine list",
         "job-engine list --status 'Dead Letter' --type send_invoice",
@@ -73,7 +74,7 @@ def _row(job: Job, now: datetime) -> tuple[Any, ...]:
         job.job_type,
         job.status,
         f"{job.attempts}/{job.max_attempts}",
-        duration_text(max(0.0, (now - job.creation).total_seconds())),
+        age_text((now - job.creation).total_seconds()),
         job.organization,
         job.priority,
         job.queue,

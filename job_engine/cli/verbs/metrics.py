@@ -14,6 +14,7 @@ from job_engine.metrics import Metrics
 
 @click.command(
     "metrics",
+    short_help="Show how many jobs are where, and how they do.",
     epilog=examples(
         "job-engine metrics",
         "job-engine metrics --organization ACME --json",

@@ -17,6 +17,7 @@ _CRITERION = {"type": "job_type", "queue": "queue", "organization": "organizatio
 
 @click.command(
     "pause",
+    short_help="Start no more jobs of a type, queue, organization.",
     epilog=examples(
         "job-engine pause type send_invoice --reason 'mail server down until 18:00'",
         "job-engine pause queue bulk",

@@ -19,6 +19,7 @@ _DAY = 86400.0
 
 @click.command(
     "prune",
+    short_help="Delete jobs that ended long ago.",
     epilog=examples(
         "job-engine prune --dry-run",
         "job-engine prune --older-than 7d --status completed",

@@ -10,7 +10,9 @@ from job_engine.cli.home import Home
 from job_engine.cli.options import json_option
 
 
-@click.command("rescue", epilog=examples("job-engine rescue"))
+@click.command(
+    "rescue", short_help="Take back the jobs of vanished workers, once.", epilog=examples("job-engine rescue")
+)
 @json_option
 @click.pass_obj
 def command(home: Home, as_json: bool) -> None:

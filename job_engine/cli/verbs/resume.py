@@ -11,7 +11,11 @@ from job_engine.cli.options import json_option
 from job_engine.cli.scope import called, scope_arguments
 
 
-@click.command("resume", epilog=examples("job-engine resume type send_invoice", "job-engine resume everything"))
+@click.command(
+    "resume",
+    short_help="Undo a pause.",
+    epilog=examples("job-engine resume type send_invoice", "job-engine resume everything"),
+)
 @scope_arguments
 @json_option
 @click.pass_context
@@ -26,5 +30,5 @@ def command(ctx: click.Context, scope: str, target: str, as_json: bool) -> None:
         say.line(f"Resumed {called(scope, target)}.")
     if not resumed:
         paused = ", ".join(called(*key) for key in engine.store.controls().pauses)
-        say.error(f"{called(scope, target).capitalize()} is not paused. Paused: {paused or 'nothing'}.")
+        say.error(f"{called(scope.capitalize(), target)} is not paused. Paused: {paused or 'nothing'}.")
         ctx.exit(NOT_SO)

@@ -27,6 +27,7 @@ SHOWN = 10  # lines of each table of the preview
 
 @click.command(
     "retry",
+    short_help="Run again what is in Dead Letter or was canceled.",
     epilog=examples(
         "job-engine retry 01kxyz...",
         "job-engine retry --status 'Dead Letter' --type send_invoice --dry-run",

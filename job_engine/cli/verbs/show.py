@@ -21,7 +21,9 @@ from job_engine.explaining import explain
 
 
 @click.command(
-    "show", epilog=examples("job-engine show 01kxyz...", "job-engine show 01kxyz... --json | jq .job.result")
+    "show",
+    short_help="Show all about one job.",
+    epilog=examples("job-engine show 01kxyz...", "job-engine show 01kxyz... --json | jq .job.result"),
 )
 @click.argument("name")
 @json_option

@@ -10,7 +10,11 @@ from job_engine.cli.home import Home
 from job_engine.cli.options import json_option
 
 
-@click.command("tick", epilog=examples("job-engine tick", "* * * * * job-engine tick   # in a crontab"))
+@click.command(
+    "tick",
+    short_help="Queue what is due and rescue what is lost, once.",
+    epilog=examples("job-engine tick", "* * * * * job-engine tick   # in a crontab"),
+)
 @json_option
 @click.pass_obj
 def command(home: Home, as_json: bool) -> None:

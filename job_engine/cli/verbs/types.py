@@ -13,12 +13,12 @@ from job_engine.cli.times import duration_text
 from job_engine.store.controls import Controls
 
 _COLUMNS = (
-    say.Column("TYPE"),
+    say.Column("TYPE", whole=True),
     say.Column("QUEUE"),
-    say.Column("PRIORITY", whole=True),
+    say.Column("PRIORITY", wide=True, whole=True),
     say.Column("TIMEOUT", right=True, whole=True),
     say.Column("TRIES", right=True, whole=True),
-    say.Column("WAITS BETWEEN"),
+    say.Column("WAITS"),
     say.Column("LIMIT"),
     say.Column("PAUSED"),
     say.Column("DEDUP", wide=True, right=True, whole=True),
@@ -26,7 +26,11 @@ _COLUMNS = (
 )
 
 
-@click.command("types", epilog=examples("job-engine --app shop.jobs types", "job-engine --app shop.jobs types --json"))
+@click.command(
+    "types",
+    short_help="List the registered job types and their policy.",
+    epilog=examples("job-engine --app shop.jobs types", "job-engine --app shop.jobs types --json"),
+)
 @json_option
 @click.pass_obj
 def command(home: Home, as_json: bool) -> None:

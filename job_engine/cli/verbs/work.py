@@ -23,6 +23,7 @@ def cpus() -> int:
 
 @click.command(
     "work",
+    short_help="Run jobs until SIGTERM or Ctrl-C.",
     epilog=examples(
         "job-engine --app shop.jobs work",
         "job-engine --app shop.jobs work --processes 4 --queues default,mail",

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from job_engine import JobContext, job
 from job_engine.core.errors import Interrupt
+from job_engine.store import sqlite
 from job_engine.tests.acceptance import effects
 from job_engine.tests.acceptance.folder import Folder
 from job_engine.tests.acceptance.waiting import EVERY
@@ -24,6 +25,9 @@ HELD = "acceptance.held"
 STUBBORN = "acceptance.stubborn"
 DEADLY = "acceptance.deadly"
 LISTENING = "acceptance.listening"
+
+BUSY_SECONDS = "JOB_ENGINE_ACCEPTANCE_BUSY_SECONDS"  # how long a worker waits for a locked SQLite file, if not as usual
+sqlite.BUSY_SECONDS = float(os.environ.get(BUSY_SECONDS, sqlite.BUSY_SECONDS))
 
 
 def _note(ctx: JobContext, what: str) -> None:

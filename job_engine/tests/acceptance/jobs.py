@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from job_engine import Engine, Job, Status
 from job_engine.core.states import ACTIVE
+from job_engine.store.rescuing import WORKER_LOST
 from job_engine.tests.acceptance.folder import Folder, Note
 
 
@@ -20,9 +21,10 @@ def has_started(folder: Folder, job: Job) -> list[Note]:
     return folder.notes("started", job.name)
 
 
-def statuses(engine: Engine, job: Job) -> list[Status]:
-    """The states that the job has been in, oldest first."""
-    return [transition.to_status for transition in engine.history(job.name)]
+def ends_of_attempts(engine: Engine, job: Job) -> list[Status]:
+    """Where each attempt that counts has led, oldest first. A claim that was given back is none."""
+    ends = [t for t in engine.history(job.name) if t.from_status is Status.RUNNING]
+    return [t.to_status for t in ends if t.to_status is not Status.QUEUED or t.reason == WORKER_LOST]
 
 
 def outcome(engine: Engine, job: Job) -> tuple[Status, int]:

@@ -212,7 +212,7 @@ def test_a_child_is_not_forgotten_whose_parent_completes_while_it_is_enqueued(
     def look_and_let_the_parent_complete(*arguments: Any) -> int:
         found = look(*arguments)
         thread.start()
-        done.wait(0.3)  # if it can complete now it does; otherwise it waits for the caller's commit
+        done.wait(0.2)  # if it can complete now it does; otherwise it waits for the caller's commit
         return found
 
     monkeypatch.setattr(dependencies, "blockers", look_and_let_the_parent_complete)

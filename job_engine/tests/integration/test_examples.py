@@ -43,8 +43,8 @@ def run(folder: str, *arguments: str, **variables: str) -> subprocess.CompletedP
 
 
 @contextmanager
-def running(folder: str, *arguments: str, **variables: str) -> Iterator[subprocess.Popen[str]]:
-    """Python in an example's folder, beside us. It must end by itself, without an error, when it is asked to."""
+def running(folder: str, *arguments: str, ends_with: int = 0, **variables: str) -> Iterator[subprocess.Popen[str]]:
+    """Python in an example's folder, beside us. It must end by itself when it is asked to, as it should."""
     process = subprocess.Popen(
         [sys.executable, *arguments],
         cwd=EXAMPLES / folder,
@@ -56,11 +56,16 @@ def running(folder: str, *arguments: str, **variables: str) -> Iterator[subproce
         yield process
         process.send_signal(signal.SIGTERM)
         _, errors = process.communicate(timeout=LIMIT_SECONDS)
-        assert process.returncode == 0, errors
+        assert process.returncode == ends_with, errors
     finally:
         if process.poll() is None:
             process.kill()
             process.communicate()
+
+
+def job_engine(database: Path, app: str) -> tuple[str, ...]:
+    """Supervised workers, from the command line."""
+    return ("-m", "job_engine.cli", "--db", f"sqlite:///{database}", "--app", app, "work", "--processes", "1")
 
 
 def wait_until(happened: Callable[[], Any]) -> Any:
@@ -80,12 +85,14 @@ def rows(path: Path, query: str) -> list[tuple[Any, ...]]:
 # A plain service -------------------------------------------------------------------------------------------------------
 
 
-def test_the_plain_service_writes_one_receipt_for_each_order(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", ["worker.py", "job-engine"])
+def test_the_plain_service_writes_one_receipt_for_each_order(tmp_path: Path, by: str) -> None:
     database = tmp_path / "shop.db"
+    worker = ("worker.py",) if by == "worker.py" else job_engine(database, "handlers")
     for customer in ("alice@example.com", "bob@example.com"):
         done = run("plain_service", "shop.py", "order", customer, "tea", SHOP_DB=str(database))
         assert done.returncode == 0, done.stderr
-    with running("plain_service", "worker.py", SHOP_DB=str(database)):
+    with running("plain_service", *worker, SHOP_DB=str(database)):
         wait_until(lambda: len(rows(database, "SELECT 1 FROM receipts")) == 2)
     shown = run("plain_service", "shop.py", "receipts", SHOP_DB=str(database)).stdout.splitlines()
     assert shown == ["Receipt for order 1: tea, alice@example.com", "Receipt for order 2: tea, bob@example.com"]
@@ -136,12 +143,14 @@ def django_db(tmp_path: Path) -> Path:
     return database
 
 
-def test_the_django_project_sends_invoices_from_its_command_and_its_view(django_db: Path) -> None:
+@pytest.mark.parametrize("by", ["manage.py", "job-engine"])
+def test_the_django_project_sends_invoices_from_its_command_and_its_view(django_db: Path, by: str) -> None:
+    worker = ("manage.py", "work") if by == "manage.py" else job_engine(django_db, "mysite.worker")
     billed = run("django_project", "manage.py", "bill", "bob@example.com", "7.50", DJANGO_DB=str(django_db))
     assert "Invoice 1 is written" in billed.stdout, billed.stderr
     posted = run("django_project", "-c", _POST, DJANGO_DB=str(django_db))
     assert [line[:3] for line in posted.stdout.splitlines()] == ["202", "400"], posted.stderr
-    with running("django_project", "manage.py", "work", DJANGO_DB=str(django_db)):
+    with running("django_project", *worker, DJANGO_DB=str(django_db)):
         wait_until(lambda: rows(django_db, "SELECT COUNT(*) FROM background_job WHERE status = 'Completed'") == [(2,)])
     assert rows(django_db, "SELECT COUNT(*) FROM invoices_invoice WHERE sent_at IS NOT NULL") == [(2,)]
 
@@ -280,7 +289,9 @@ def test_the_fastapi_service_runs_under_uvicorn(tokens: dict[str, str], tmp_path
     pytest.importorskip("fastapi")
     socket = tmp_path / "http"  # a socket in a folder of our own cannot be taken, as a port can
     url = f"sqlite:///{tmp_path / 'jobs.db'}"
-    with running("fastapi_service", "-m", "uvicorn", "service:app", "--uds", str(socket), JOBS_DB=url) as server:
+    arguments = ("-m", "uvicorn", "service:app", "--uds", str(socket))
+    # uvicorn cleans up, then lets the signal end it.
+    with running("fastapi_service", *arguments, ends_with=-signal.SIGTERM, JOBS_DB=url) as server:
         assert server.stderr is not None
         for line in server.stderr:
             if "Uvicorn running" in line:

@@ -1,0 +1,59 @@
+"""A database server of a test's own, which it may stop and start without harm to other tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+_SCRIPT = Path(__file__).parents[3] / "scripts" / "services"
+
+
+class OwnServer:
+    def __init__(self, kind: str, folder: Path):
+        self._kind, self._folder = kind, folder
+        self._variable = f"JOB_ENGINE_TEST_{kind.upper()}"
+
+    @property
+    def url(self) -> str:
+        return self._call("env").partition("=")[2].strip()
+
+    def start(self) -> None:
+        self._call("start")
+
+    def stop(self) -> None:
+        self._call("stop")
+
+    def is_installed(self) -> bool:
+        return _SCRIPT.exists() and "not installed" not in self._call("status", check=False)
+
+    def _call(self, command: str, check: bool = True) -> str:
+        """The script with no server named in its environment: it would leave that service alone."""
+        environment = {k: v for k, v in os.environ.items() if k != self._variable}
+        environment["JOB_ENGINE_SERVICES_DIR"] = str(self._folder)
+        done = subprocess.run(
+            [_SCRIPT, command, self._kind], env=environment, stdout=subprocess.PIPE, text=True, check=check
+        )
+        return done.stdout
+
+
+@contextmanager
+def own_server(kind: str) -> Iterator[OwnServer]:
+    """Started, and gone with its data afterwards. Nothing is installed for it."""
+    folder = Path(tempfile.mkdtemp(prefix=f"job-engine-{kind}-"))
+    folder.chmod(0o755)  # the server runs as an account of its own
+    server = OwnServer(kind, folder)
+    try:
+        if not server.is_installed():
+            pytest.skip(f"needs a {kind} on this machine that a test may stop; the one given is elsewhere")
+        server.start()
+        yield server
+        server.stop()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
