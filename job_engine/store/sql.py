@@ -36,6 +36,7 @@ from job_engine.store.controls import Controls, Key, Limit
 from job_engine.store.dialect import Dialect
 from job_engine.store.inserting import NewJob
 from job_engine.store.leasing import Held
+from job_engine.store.port import Store
 from job_engine.store.reading import Filter
 from job_engine.store.session import Session
 from job_engine.store.waiting import Waiter, wake_this_process
@@ -44,7 +45,7 @@ from job_engine.store.workers import Worker
 T = TypeVar("T")
 
 
-class SqlStore:
+class SqlStore(Store):
     def __init__(self, dialect: Dialect, clock: Clock | None = None, lease_seconds: float = 60.0):
         self.dialect = dialect
         self.lease_seconds = lease_seconds

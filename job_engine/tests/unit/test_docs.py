@@ -208,7 +208,7 @@ def test_every_make_target_in_the_documents_exists(path: Path) -> None:
     assert {"help", "demo", "test"} <= targets
     named = [line for block in blocks(relative(path), "sh") for line in block.splitlines()]
     named += re.findall(r"`(make [^`]+)`", path.read_text())
-    for words in (line.partition("#")[0].split() for line in named if line.startswith("make ")):
+    for words in (shlex.split(line, comments=True) for line in named if line.startswith("make ")):
         assert {word for word in words[1:] if re.fullmatch(r"[a-z-]+", word)} <= targets
 
 
