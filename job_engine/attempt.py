@@ -27,6 +27,7 @@ class Attempt:
         "percent",
         "progress_at",
         "progress_is_new",
+        "progress_was_told",
         "started",
         "uses_connection",
     )
@@ -42,7 +43,8 @@ class Attempt:
         self.lost = False  # the lease is gone, or somebody else has recorded how the attempt ended
         self.percent: float = job.progress
         self.message: str | None = None
-        self.progress_is_new = False
+        self.progress_is_new = False  # since it was last written
+        self.progress_was_told = False
         self.progress_at = 0.0
         self.next_cancel_check = self.started
         self.counts: tuple[int | None, int | None] = (None, None)  # processed, failed

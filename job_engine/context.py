@@ -73,7 +73,7 @@ class JobContext:
         attempt = self._attempt
         attempt.percent = min(100.0, max(0.0, float(percent)))
         attempt.message = None if message is None else str(message)[:500]
-        attempt.progress_is_new = True
+        attempt.progress_is_new = attempt.progress_was_told = True
 
     def report(self, processed: int | None = None, failed: int | None = None) -> None:
         """How many items of its own this attempt has processed, and how many of them failed. Kept in the history."""

@@ -67,12 +67,12 @@ def _failed(engine: Engine, job: Job) -> str:
 
 
 def _dead(engine: Engine, job: Job) -> str:
-    error = f" ({job.last_error})" if job.last_error else ""
+    error = f" ({_plain(job.last_error)})" if job.last_error else ""
     dependents = engine.store.dependents_of(job.name)
     waiting = f" {len(dependents)} dependent job(s) wait for it." if dependents else ""
     return (
         f"In Dead Letter since {_time(job.ended_at)} after {job.attempts} of {job.max_attempts} attempts: "
-        f"{job.reason or 'no reason recorded'}{error}. It stays there until somebody retries it.{waiting}"
+        f"{_plain(job.reason) or 'no reason recorded'}{error}. It stays there until somebody retries it.{waiting}"
     )
 
 
@@ -82,7 +82,7 @@ def _completed(engine: Engine, job: Job) -> str:
 
 def _canceled(engine: Engine, job: Job) -> str:
     by = f" by {job.canceled_by}" if job.canceled_by else ""
-    return f"Canceled{by} at {_time(job.ended_at)}: {job.reason or 'no reason given'}. It stays so until it is retried."
+    return f"Canceled{by} at {_time(job.ended_at)}: {_plain(job.reason) or 'no reason given'}. It stays so until it is retried."
 
 
 _EXPLAIN = {
@@ -123,3 +123,8 @@ def _worker_hint(engine: Engine) -> str:
 
 def _time(at: datetime | None) -> str:
     return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _plain(text: str | None) -> str:
+    """Without its full stop: it becomes part of a sentence."""
+    return (text or "").rstrip(". ")

@@ -30,6 +30,9 @@ def prometheus(engine: Engine, organization: str | None = None) -> str:
         totals = measuring.totals(session, organization, None)
         lanes = [(n, c) for n, c in measuring.waiting_lanes(session) if organization in (None, n.organization)]
         live = measuring.count_live(session, organization)
+        oldest = measuring.oldest_queued(session, [lane for lane, _ in lanes])
+    age = max(0.0, (engine.store.now() - oldest[1]).total_seconds()) if oldest else 0.0
+    workers = len(engine.store.workers())
     lines: list[str] = []
     for name, (help_text, event) in _COUNTERS.items():
         sums: dict[str, int] = {}
@@ -44,6 +47,10 @@ def prometheus(engine: Engine, organization: str | None = None) -> str:
     lines += _family("job_engine_queue_depth", "gauge", "Queued jobs by priority.", depths)
     states = [({"status": s}, n) for s, n in sorted({**live, "Queued": sum(n for _, n in lanes)}.items())]
     lines += _family("job_engine_jobs", "gauge", "Jobs that have not ended, by status.", states)
+    lines += _family(
+        "job_engine_oldest_waiting_seconds", "gauge", "How long the oldest queued job has been due.", [({}, age)]
+    )
+    lines += _family("job_engine_workers", "gauge", "Workers that have been seen lately.", [({}, workers)])
     return "\n".join(lines) + "\n"
 
 
@@ -70,7 +77,7 @@ def _family(name: str, kind: str, help_text: str, values: Iterable[tuple[dict[st
 
 def _line(name: str, labels: dict[str, str], value: float) -> str:
     text = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
-    return f"{name}{{{text}}} {value}"
+    return f"{name}{{{text}}} {value}" if labels else f"{name} {value}"
 
 
 def _escaped(label: str) -> str:

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
@@ -180,7 +181,10 @@ class Runner:
             self.stopping.set()
             self._keyboard_interrupt = error
             error = WorkerStopping()
-        return self.engine.judge(attempt.job, error, attempt.seconds)
+        outcome = self.engine.judge(attempt.job, error, attempt.seconds)
+        processed, failed = attempt.counts
+        percent = attempt.percent if attempt.progress_was_told else None
+        return replace(outcome, progress=percent, progress_message=attempt.message, processed=processed, failed=failed)
 
     def _record(self, attempt: Attempt, outcome: Outcome) -> None:
         slow = outcome.duration > self.engine.settings.group_seconds

@@ -17,7 +17,7 @@ from types import FrameType
 from job_engine.beacon import Beacon, Seen
 from job_engine.child import Orders
 from job_engine.core.errors import Interrupt, JobCanceled, JobTimeout, StoreUnavailable, WorkerStopping
-from job_engine.dispatcher import housekeeping
+from job_engine.dispatcher import Housekeeper
 from job_engine.engine import Engine
 from job_engine.settling import settle
 from job_engine.worker_id import new_worker_id
@@ -26,7 +26,6 @@ log = logging.getLogger("job_engine.supervisor")
 
 LOOK_SECONDS = 0.2
 SLACK_SECONDS = 0.5  # past the grace period, for a worker that is just about to end by itself
-HOUSEKEEPING_SECONDS = 3600.0
 QUICK_DEATH_SECONDS = 2.0
 LONGEST_RESTART_PAUSE = 10.0
 
@@ -73,7 +72,7 @@ class Supervisor:
         self._stop_now = False
         self._wake = threading.Event()
         self._next_tick = 0.0
-        self._next_housekeeping = time.monotonic() + 60.0
+        self._housekeeper = Housekeeper(engine)
         self._restart_at = 0.0
         self._restart_pause = 0.0
 
@@ -238,17 +237,7 @@ class Supervisor:
         if due is not None:
             wait = min(wait, max(LOOK_SECONDS, (due - self.engine.store.now()).total_seconds()))
         self._next_tick = now + wait
-        if now >= self._next_housekeeping:
-            self._next_housekeeping = now + HOUSEKEEPING_SECONDS
-            threading.Thread(target=self._keep_house, name="job-engine-housekeeping", daemon=True).start()
-
-    def _keep_house(self) -> None:
-        try:
-            housekeeping(self.engine)
-        except Exception:
-            log.exception("Housekeeping failed; it is tried again in an hour", extra={"action": "housekeeping_failed"})
-        finally:
-            self.engine.store.close()
+        self._housekeeper.run_if_due()
 
     def _settle_debts(self) -> None:
         while self._debts:

@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from job_engine.core.errors import StoreUnavailable
+from job_engine.dispatcher import Housekeeper
 from job_engine.runner import Runner
 from job_engine.store.waiting import Waiter, wake_this_process
 from job_engine.store.workers import Worker as SignedIn
@@ -39,6 +40,7 @@ class Worker:
         self.supervised = beacon is not None
         self.runner = Runner(engine, worker_id, queues, beacon, exit_when_overdue=not self.supervised)
         self._waiter: Waiter | None = None
+        self._housekeeper = Housekeeper(engine)
         self._next_tick = 0.0
         self._next_seen = 0.0
 
@@ -90,6 +92,7 @@ class Worker:
         if not self.supervised and time.monotonic() >= self._next_tick:
             self._next_tick = time.monotonic() + self.engine.settings.tick_seconds
             self.engine.tick()
+            self._housekeeper.run_if_due()
 
     def _seconds_to_next_look(self) -> float:
         """No database tells when a limit has room again; and ticking on its own, a worker wakes when the next job is due."""

@@ -97,6 +97,7 @@ class Outcome:
     job_type: str = ""
     organization: str | None = None
     result: str | None = None
+    progress: float | None = None
     progress_message: str | None = None
     run_after: datetime | None = None
     error: str | None = None

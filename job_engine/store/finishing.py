@@ -13,25 +13,26 @@ from job_engine.store import canceling, dependencies, logbook, promoting, stats
 from job_engine.store.session import Session
 
 _END = "lease_owner = NULL, lease_expires_at = NULL, modified = %s"
+_PROGRESS = "progress = COALESCE(%s, progress), progress_message = COALESCE(%s, progress_message)"
 # Only a running job has a lease_owner. Naming the state as well would invite a planner to search by it, not by the key.
 _OWNED = "attempts = %s AND lease_owner = %s"
 
 _COMPLETE = (
-    f"UPDATE {{job}} SET status = 'Completed', {_END}, ended_at = %s, dedup_slot = NULL, progress = 100,"
-    " result = %s, progress_message = COALESCE(%s, progress_message), last_error = NULL, error_type = NULL,"
+    f"UPDATE {{job}} SET status = 'Completed', {_END}, ended_at = %s, dedup_slot = NULL, {_PROGRESS},"
+    " result = %s, last_error = NULL, error_type = NULL,"
     " traceback = NULL, reason = NULL"
 )
 _FAIL = (
-    f"UPDATE {{job}} SET status = %s, {_END}, run_after = COALESCE(%s, run_after), last_error = %s, error_type = %s,"
+    f"UPDATE {{job}} SET status = %s, {_END}, {_PROGRESS}, run_after = COALESCE(%s, run_after), last_error = %s, error_type = %s,"
     " traceback = %s, reason = %s"
 )
 _DIE = (
-    f"UPDATE {{job}} SET status = %s, {_END}, ended_at = %s, dedup_slot = NULL, last_error = %s, error_type = %s,"
+    f"UPDATE {{job}} SET status = %s, {_END}, {_PROGRESS}, ended_at = %s, dedup_slot = NULL, last_error = %s, error_type = %s,"
     " traceback = %s, reason = %s"
 )
-_CANCEL = f"UPDATE {{job}} SET status = 'Canceled', {_END}, ended_at = %s, dedup_slot = NULL, reason = %s"
+_CANCEL = f"UPDATE {{job}} SET status = 'Canceled', {_END}, {_PROGRESS}, ended_at = %s, dedup_slot = NULL, reason = %s"
 _GIVE_BACK = (
-    f"UPDATE {{job}} SET status = %s, {_END}, attempts = attempts - 1, started_at = NULL,"
+    f"UPDATE {{job}} SET status = %s, {_END}, {_PROGRESS}, attempts = attempts - 1, started_at = NULL,"
     " run_after = COALESCE(%s, run_after), reason = %s"
 )
 
@@ -88,7 +89,7 @@ def _batches(outcomes: Iterable[Outcome]) -> list[list[Outcome]]:
     for o in outcomes:
         if o.status is Status.COMPLETED and o.result is None and o.progress_message is None:
             key: tuple[Any, ...] = (o.attempt,)
-        elif o.give_back and o.run_after is None:
+        elif o.give_back and o.run_after is None and o.progress is None:
             key = (o.attempt, o.status, o.reason)
         else:
             key = (o.attempt, o.status, o.name)
@@ -102,16 +103,17 @@ def _write(session: Session, worker_id: str, batch: list[Outcome], now: datetime
     at = session.dialect.to_db(now)
     run_after = session.dialect.to_db(first.run_after)
     error = (first.error, first.error_type, first.traceback, first.reason)
+    progress = (first.progress, first.progress_message)
     if first.give_back:
-        update, values = _GIVE_BACK, [first.status.value, at, run_after, first.reason]
+        update, values = _GIVE_BACK, [first.status.value, at, *progress, run_after, first.reason]
     elif first.status is Status.COMPLETED:
-        update, values = _COMPLETE, [at, at, first.result, first.progress_message]
+        update, values = _COMPLETE, [at, at, 100.0, first.progress_message, first.result]
     elif first.status is Status.CANCELED:
-        update, values = _CANCEL, [at, at, first.reason]
+        update, values = _CANCEL, [at, *progress, at, first.reason]
     elif first.status is Status.DEAD_LETTER:
-        update, values = _DIE, [first.status.value, at, at, *error]
+        update, values = _DIE, [first.status.value, at, *progress, at, *error]
     else:
-        update, values = _FAIL, [first.status.value, at, run_after, *error]
+        update, values = _FAIL, [first.status.value, at, *progress, run_after, *error]
     those, names = session.dialect.among("name", [o.name for o in batch])
     owned = [first.attempt, worker_id]
     if session.dialect.returns_updated:

@@ -24,6 +24,7 @@ EFFECT = "acceptance.effect"
 HELD = "acceptance.held"
 STUBBORN = "acceptance.stubborn"
 DEADLY = "acceptance.deadly"
+BREAKING = "acceptance.breaking"
 LISTENING = "acceptance.listening"
 
 BUSY_SECONDS = "JOB_ENGINE_ACCEPTANCE_BUSY_SECONDS"  # how long a worker waits for a locked SQLite file, if not as usual
@@ -142,3 +143,32 @@ def deadly(ctx: JobContext, ending: str | None = None, number: int = 0) -> None:
     effects.record(ctx)
     if ending is not None:
         ENDINGS[ending]()
+
+
+# Handlers that break the transaction they share with their neighbours ------------------------------------------------
+
+_OWN_END = {
+    "SQLite": None,  # there is no server to ask
+    "PostgreSQL": "SELECT pg_terminate_backend(pg_backend_pid())",
+    "MariaDB": "KILL CONNECTION_ID()",
+}
+
+
+@job(BREAKING, retry=0.1, max_attempts=3)
+def breaking(ctx: JobContext, way: str | None = None, number: int = 0) -> None:
+    """Without a way, a harmless neighbour."""
+    _note(ctx, "started")
+    effects.record(ctx)
+    if way == "connection":
+        statement = _OWN_END[ctx.engine.store.dialect.name]
+        if statement is None:
+            ctx.connection.close()
+        else:
+            ctx.connection.cursor().execute(statement)
+    elif way == "commit":  # only the commit itself finds out
+        ctx.connection.cursor().execute("INSERT INTO acceptance_child VALUES (1)")
+    elif way == "error swallowed":  # on PostgreSQL the transaction is now one that refuses every statement
+        try:
+            ctx.connection.cursor().execute("SELECT * FROM no_such_table")
+        except Exception:
+            pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -85,7 +86,8 @@ def test_a_database_file_that_somebody_else_keeps_locked_is_waited_for(
                 somebody.execute("BEGIN IMMEDIATE")
                 until(lambda: len(pool.said("store_away")) >= 3, "the pool to say that it waits")
                 folder.open_gate("done")
-                until(lambda: folder.notes("returned", held.name), "the handler to return")
+                heard = len(pool.said("store_away"))
+                until(lambda: len(pool.said("store_away")) > heard + 2, "the pool to go on waiting")
                 somebody.execute("ROLLBACK")
             until(lambda: all_have_ended(engine), "all jobs to end")
             assert pool.is_alive and pool.workers() == workers
@@ -109,8 +111,6 @@ def test_a_long_transaction_of_one_handler_costs_no_other_worker_its_jobs(sqlite
             until(lambda: has_started(folder, quiet), "the first job to start")
             writing = engine.enqueue(handlers.HELD, {"gate": "writing", "early_effect": True})
             started = until(lambda: has_started(folder, writing), "the second job to start")[0].at
-            import time
-
             until(lambda: time.monotonic() > started + 3 * lease, "the leases to expire")
             folder.open_gate("writing")
             later = engine.enqueue(handlers.EFFECT, {"number": 1})

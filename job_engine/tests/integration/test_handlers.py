@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from job_engine import JobContext, PermanentError, Snooze, TransientError
-from job_engine.core.errors import InvalidParams, PayloadTooLarge, UnknownJobType
+from job_engine.core.errors import InvalidJob, InvalidParams, PayloadTooLarge, UnknownJobType
 from job_engine.core.registry import Registry
 from job_engine.core.states import Status
 from job_engine.engine import Engine
+from job_engine.store import inserting
+from job_engine.store.inserting import NewJob
+from job_engine.store.session import Session
 from job_engine.tests.clock import FrozenClock
 from job_engine.tests.integration.conftest import OpenEngine
 from job_engine.tests.ledger import check_ledger
@@ -296,26 +300,26 @@ def test_a_payload_that_cannot_be_stored_writes_nothing(
     assert engine.count() == 0
 
 
-def test_many_jobs_are_made_all_or_none(engine: Engine, registry: Registry) -> None:
+def test_many_jobs_are_made_all_or_none(
+    engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     registry.job("work")(lambda **params: None)
     assert engine.enqueue_many("work", []) == []
     answers = engine.enqueue_many("work", ({"n": n} for n in range(1203)))
     assert (len({a.job.name for a in answers}), engine.count()) == (1203, 1203)
     assert [a.job.params for a in answers] == [f'{{"n":{n}}}' for n in range(1203)]
-    insert = engine.store.dialect.insert_new
-    engine.store.dialect.insert_new = insert.replace("{job}", "{job}", 1)
-    # The second statement of the same enqueue fails: the first must go with it.
-    calls: list[int] = []
+    insert = inserting._insert_new
+    batches: list[int] = []
 
-    class FailsAtTheSecond(str):
-        def replace(self, *arguments: Any) -> str:
-            calls.append(1)
-            return str.replace(self, *arguments) if len(calls) < 2 else "INSERT INTO nowhere {rows}"
+    def fail_at_the_second(session: Session, new: Sequence[NewJob]) -> set[str]:
+        batches.append(len(new))
+        if len(batches) == 2:
+            raise RuntimeError("in the middle")
+        return insert(session, new)
 
-    engine.store.dialect.insert_new = FailsAtTheSecond(insert)
-    with pytest.raises(Exception, match="nowhere"):
+    monkeypatch.setattr(inserting, "_insert_new", fail_at_the_second)
+    with pytest.raises(RuntimeError, match="middle"):
         engine.enqueue_many("work", [{"m": n} for n in range(1203)])
-    assert len(calls) == 2
     assert engine.count() == 1203
 
 
@@ -350,8 +354,6 @@ NONSENSE: dict[str, dict[str, Any]] = {
 def test_options_that_make_no_sense_are_refused_in_words(
     engine: Engine, registry: Registry, options: dict[str, Any]
 ) -> None:
-    from job_engine.core.errors import InvalidJob
-
     registry.job("work")(lambda **params: None)
     with pytest.raises((InvalidJob, TypeError)):
         engine.enqueue("work", **options)
@@ -410,7 +412,7 @@ def test_the_effect_key_is_the_same_in_every_attempt(engine: Engine, registry: R
     keys: list[str] = []
 
     @registry.job("call")
-    def call(ctx: JobContext) -> None:
+    def call(ctx: JobContext, a: int) -> None:
         keys.append(ctx.effect_key)
         raise ConnectionError
 
