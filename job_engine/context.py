@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from job_engine.attempt import Attempt
 from job_engine.core import canonical
+from job_engine.core.error_text import clean
 from job_engine.core.errors import JobCanceled, JobEngineError, JobLeaseLost, LeaseLost
 from job_engine.core.job import Enqueued, Job
 
 if TYPE_CHECKING:
     from job_engine.engine import Engine
     from job_engine.group import Group
+
+
+MOST_ITEMS = 2**31 - 1  # what every database's integer holds
 
 
 class JobContext:
@@ -72,11 +76,14 @@ class JobContext:
         """Tell how far the work is. Cheap to call often: what is published is throttled, and the last call is never lost."""
         attempt = self._attempt
         attempt.percent = min(100.0, max(0.0, float(percent)))
-        attempt.message = None if message is None else str(message)[:500]
+        attempt.message = None if message is None else clean(str(message))[:500]
         attempt.progress_is_new = attempt.progress_was_told = True
 
     def report(self, processed: int | None = None, failed: int | None = None) -> None:
         """How many items of its own this attempt has processed, and how many of them failed. Kept in the history."""
+        for count in (processed, failed):
+            if count is not None and not (isinstance(count, int) and 0 <= count <= MOST_ITEMS):
+                raise ValueError(f"{count!r} is no count of items: it is a whole number from 0 to {MOST_ITEMS}.")
         self._attempt.counts = (processed, failed)
 
     # Checkpoint

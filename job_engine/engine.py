@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
-from job_engine.adopting import adopt
 from job_engine.attempt import Attempt
 from job_engine.core.classify import Classifier, default_classifier
 from job_engine.core.clock import Clock, utc
@@ -28,6 +27,7 @@ from job_engine.metrics import Metrics, read_metrics
 from job_engine.retrying import RetryPlan, plan_retry, retry_many
 from job_engine.runner import Runner
 from job_engine.settings import Settings
+from job_engine.store.adopting import adopt
 from job_engine.store.controls import Limit
 from job_engine.store.reading import Filter
 from job_engine.store.session import Session

@@ -8,12 +8,14 @@ from typing import Any
 
 from job_engine.core import canonical
 from job_engine.core.clock import utc
+from job_engine.core.error_text import clean
 from job_engine.core.errors import InvalidJob
 from job_engine.core.fingerprint import job_hash, new_names
 from job_engine.core.job import Job
 from job_engine.core.job_type import JobType, check_max_attempts, check_name, check_timeout
 from job_engine.core.priority import check_priority
 from job_engine.core.registry import Registry, path_of, timeout_seconds, type_of_path
+from job_engine.core.retry import MAX_DELAY
 from job_engine.core.states import Status
 from job_engine.settings import Settings
 from job_engine.store.inserting import NewJob
@@ -69,8 +71,8 @@ def build(
     for what, text in (("organization", organization), ("user", user), ("dedup_key", dedup_key)):
         _check_key(what, text)
     window = job_type.dedup_window if dedup_window is None else dedup_window
-    if window < 0:
-        raise InvalidJob(f"dedup_window is {window}; it is 0 (off) or seconds.")
+    if not (isinstance(window, (int, float)) and 0 <= window <= MAX_DELAY):
+        raise InvalidJob(f"dedup_window is {window!r}; it is 0 (off) or a number of seconds.")
     template = Job(
         name="",
         job_type=job_type.name,
@@ -133,8 +135,11 @@ def moment(run_after: datetime | timedelta | float | None, now: datetime) -> dat
         return utc(run_after)
     if not isinstance(run_after, (timedelta, int, float)):
         raise InvalidJob(f"run_after is {run_after!r}; it is a datetime, a timedelta or a number of seconds from now.")
-    wait = run_after if isinstance(run_after, timedelta) else timedelta(seconds=run_after)
-    return now + max(wait, timedelta())
+    try:
+        wait = run_after if isinstance(run_after, timedelta) else timedelta(seconds=run_after)
+        return now + max(wait, timedelta())
+    except (OverflowError, ValueError):
+        raise InvalidJob(f"run_after is {run_after!r}, which is no moment that a database can store.") from None
 
 
 def _check_key(what: str, text: str | None) -> None:
@@ -142,5 +147,9 @@ def _check_key(what: str, text: str | None) -> None:
         return
     if not isinstance(text, str):
         raise InvalidJob(f"{what} is a {type(text).__name__}, not a text.")
-    if len(text) > MAX_KEY or "\x00" in text:
-        raise InvalidJob(f"{what} has {len(text)} characters; at most {MAX_KEY} are possible, and no NUL among them.")
+    if len(text) > MAX_KEY:
+        raise InvalidJob(f"{what} has {len(text)} characters; at most {MAX_KEY} are possible.")
+    if clean(text) != text:
+        raise InvalidJob(f"{what} is {text!r}: NUL and lone surrogates cannot be stored.")
+    if what == "dedup_key" and not text:
+        raise InvalidJob("The dedup_key is empty: every caller without a key would share it. Pass None for no key.")

@@ -12,6 +12,7 @@ import threading
 import time
 
 from job_engine.attempt import Attempt
+from job_engine.core.error_text import describe
 from job_engine.core.errors import LeaseLost, StoreUnavailable
 from job_engine.core.job import Outcome
 from job_engine.core.states import Status
@@ -109,7 +110,7 @@ class Group:
     def write(self) -> None:
         """Commit what is finished. Raises StoreUnavailable, keeping what can be written later."""
         with self._lock:
-            for attempt in range(_TRIES):
+            for _ in range(_TRIES):
                 try:
                     self._write()
                     return
@@ -118,9 +119,8 @@ class Group:
                     raise
                 except Exception:
                     self._abort()
-                    if attempt == _TRIES - 1:
-                        raise
                     log.warning("A group of finished jobs could not be written and is tried again", exc_info=True)
+            self._write_one_by_one()
 
     def write_if_due(self) -> None:
         if self.is_due and not self.is_busy:
@@ -157,6 +157,19 @@ class Group:
         for name in lost:
             log.warning("Job %s was no longer this worker's; its outcome was not recorded", name, extra={"job": name})
 
+    def _write_one_by_one(self) -> None:
+        """One of them cannot be written as it is. It ends in Dead Letter, and the others are none the worse for it."""
+        outcomes, self._outcomes = self._outcomes, []
+        for outcome in outcomes:
+            try:
+                self.store.finish(self._worker_id, [outcome])
+            except StoreUnavailable:
+                self._outcomes.append(outcome)
+                raise
+            except Exception as error:
+                log.exception("The outcome of job %s could not be written", outcome.name, extra={"job": outcome.name})
+                self.store.finish(self._worker_id, [_unwritable(outcome, error)])
+
     def _abort(self) -> None:
         """The transaction is gone. Jobs whose writes went with it are given back; the others' outcomes are still true."""
         if self._session is not None:
@@ -175,4 +188,20 @@ def _given_back(outcome: Outcome) -> Outcome:
         result=None,
         run_after=None,
         reason="its writes were rolled back with those of its group",
+    )
+
+
+def _unwritable(outcome: Outcome, error: Exception) -> Outcome:
+    text = describe(error)
+    return Outcome(
+        outcome.name,
+        outcome.attempt,
+        Status.DEAD_LETTER,
+        outcome.duration,
+        outcome.job_type,
+        outcome.organization,
+        error=text.summary,
+        error_type="Permanent",
+        traceback=text.traceback,
+        reason="the database refused what the job should have recorded",
     )

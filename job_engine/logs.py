@@ -8,6 +8,7 @@ import sys
 from datetime import datetime, timezone
 from typing import Any
 
+from job_engine.core.error_text import printable
 from job_engine.core.redact import redact, redact_text
 
 FORMATS = ("console", "json")
@@ -37,10 +38,10 @@ class ConsoleFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         at = datetime.fromtimestamp(record.created, timezone.utc).strftime("%H:%M:%S")
-        message = redact_text(record.getMessage())
+        message = printable(redact_text(record.getMessage())).replace("\n", "\\n")
         shown = [f"{k}={getattr(record, k)}" for k in _FIELDS if getattr(record, k, None) is not None]
         fields = f"  [{' '.join(shown)}]" if shown else ""
-        trace = f"\n{redact_text(self.formatException(record.exc_info))}" if record.exc_info else ""
+        trace = f"\n{printable(redact_text(self.formatException(record.exc_info)))}" if record.exc_info else ""
         return f"{at} {record.levelname:<7} {message}{fields}{trace}"
 
 

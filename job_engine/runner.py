@@ -50,6 +50,7 @@ class Runner:
         self._seconds_per_job = engine.settings.batch_seconds / 10  # a guess, until the first jobs have run
         self._slow_types: set[str] = set()
         self._keyboard_interrupt: KeyboardInterrupt | None = None
+        self._outage: BaseException | None = None
         self.keeper = Keeper(self, exit_when_overdue)
 
     # A batch
@@ -68,6 +69,9 @@ class Runner:
                 while (job := self._next()) is not None:
                     self.run(job)
                     ran += 1
+                    if self._outage is not None:
+                        outage, self._outage = self._outage, None
+                        raise StoreUnavailable(f"The database went away while a job ran: {outage}") from outage
             finally:
                 self.give_back_unstarted("the worker stopped before it started this job")
                 self.group.write()
@@ -181,10 +185,19 @@ class Runner:
             self.stopping.set()
             self._keyboard_interrupt = error
             error = WorkerStopping()
+        elif self._is_outage(attempt, error):
+            self._outage = error
+            return _given_back(attempt.job, "the database went away")
         outcome = self.engine.judge(attempt.job, error, attempt.seconds)
         processed, failed = attempt.counts
         percent = attempt.percent if attempt.progress_was_told else None
         return replace(outcome, progress=percent, progress_message=attempt.message, processed=processed, failed=failed)
+
+    def _is_outage(self, attempt: Attempt, error: BaseException) -> bool:
+        """Whether the job failed because the engine's own database is away, which is nobody's fault but the database's."""
+        store = self.engine.store
+        broken = isinstance(error, StoreUnavailable) or (attempt.uses_connection and store.dialect.is_disconnect(error))
+        return broken and not store.connections.is_reachable()
 
     def _record(self, attempt: Attempt, outcome: Outcome) -> None:
         slow = outcome.duration > self.engine.settings.group_seconds

@@ -34,7 +34,7 @@ def _set(names: str) -> frozenset[str]:
 # the HTTP status 417, whatever it means.
 DECISIVE = {
     **_rows(P, "job_engine", "InvalidJob UndecodablePayload BadArguments JobNotFound"),
-    **_rows(T, "job_engine", "JobTimeout QueueFull StoreUnavailable LeaseLost JobLeaseLost"),
+    **_rows(T, "job_engine", "JobTimeout StoreUnavailable LeaseLost JobLeaseLost"),
     **_rows(P, "frappe", "ValidationError PermissionError AuthenticationError SessionExpired DoesNotExistError"),
     **_rows(P, "frappe", "PageDoesNotExistError DataError FrappeTypeError CSRFTokenError NameError LinkExpired"),
     **_rows(P, "frappe", "UnsupportedMediaType"),

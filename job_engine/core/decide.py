@@ -7,7 +7,7 @@ import random
 from datetime import datetime, timedelta
 
 from job_engine.core.classify import Classifier, ErrorType
-from job_engine.core.error_text import describe
+from job_engine.core.error_text import clean, describe
 from job_engine.core.errors import JobCanceled, JobTimeout, Snooze, WorkerStopping
 from job_engine.core.job import Job, Outcome
 from job_engine.core.retry import MAX_DELAY, RetryPolicy
@@ -60,7 +60,7 @@ def _snoozed(base: Outcome, snooze: Snooze, now: datetime) -> Outcome:
         status=Status.PENDING if seconds else Status.QUEUED,
         give_back=True,
         run_after=now + timedelta(seconds=seconds),
-        reason=str(snooze),
+        reason=clean(str(snooze)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from dataclasses import dataclass
 
@@ -76,3 +77,12 @@ def _marker(left_out: int) -> str:
 
 def _decode(data: bytes) -> str:
     return data.decode("utf-8", "ignore")  # a character that was cut in two is dropped
+
+
+# Others write what we show: an error must not move the cursor, rename the window or fake a line of whoever reads it.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+
+
+def printable(text: str) -> str:
+    """The text with control characters spelled out; tabs and line ends stay."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)

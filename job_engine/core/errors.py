@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 
@@ -88,7 +89,8 @@ class TransientError(JobEngineError):
 
     def __init__(self, message: str | None = None, retry_after: float | None = None, **data: Any):
         super().__init__(message, **data)
-        self.retry_after = retry_after
+        number = isinstance(retry_after, (int, float)) and math.isfinite(retry_after)
+        self.retry_after = retry_after if number else None
 
 
 class PermanentError(JobEngineError):
@@ -99,6 +101,8 @@ class Snooze(JobEngineError):
     """Run me again later; this attempt does not count."""
 
     def __init__(self, seconds: float, message: str | None = None):
+        if not isinstance(seconds, (int, float)) or not math.isfinite(seconds):
+            raise ValueError(f"{seconds!r} is no number of seconds to snooze.")
         super().__init__(message or f"Snoozed for {seconds:g} s.")
         self.seconds = seconds
 

@@ -15,6 +15,7 @@ from job_engine.core.retry import PRESETS, RetryPolicy
 
 TIMEOUTS = {"Standard": 300, "Bulk": 1800, "Quick": 60}
 COMMITS = ("Group", "Each")
+MOST = 2**31 - 1  # what every database's integer holds
 
 _NAME = re.compile(r"[A-Za-z0-9_.:\-]{1,140}\Z")  # no separator of a lane, nothing a URL or a shell would mangle
 
@@ -88,14 +89,14 @@ def check_name(what: str, name: str) -> str:
 
 
 def check_timeout(timeout: int) -> int:
-    if not isinstance(timeout, int) or timeout < 0:
-        raise InvalidJob(f"The timeout is {timeout!r}; it is a whole number of seconds, 0 for no limit.")
+    if not isinstance(timeout, int) or not 0 <= timeout <= MOST:
+        raise InvalidJob(f"The timeout is {timeout!r}; it is a whole number of seconds up to {MOST}, 0 for no limit.")
     return timeout
 
 
 def check_max_attempts(max_attempts: int) -> int:
-    if not isinstance(max_attempts, int) or max_attempts < 1:
-        raise InvalidJob(f"max_attempts is {max_attempts!r}; it is a whole number, 1 or more.")
+    if not isinstance(max_attempts, int) or not 1 <= max_attempts <= MOST:
+        raise InvalidJob(f"max_attempts is {max_attempts!r}; it is a whole number from 1 to {MOST}.")
     return max_attempts
 
 

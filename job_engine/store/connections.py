@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import threading
@@ -23,6 +24,7 @@ class Connections:
     def __init__(self, dialect: Dialect):
         self._dialect = dialect
         self._threads = threading.local()
+        self._trouble_at = -math.inf
 
     @contextmanager
     def session(self) -> Iterator[Session]:
@@ -34,8 +36,31 @@ class Connections:
         try:
             yield session
         except StoreUnavailable:
+            self.note_trouble()
             self.close()
             raise
+
+    @property
+    def seconds_since_trouble(self) -> float:
+        """How long ago the database was last seen to be away, or to keep everybody waiting."""
+        return time.monotonic() - self._trouble_at
+
+    def note_trouble(self) -> None:
+        self._trouble_at = time.monotonic()
+
+    def is_reachable(self) -> bool:
+        """Whether a new connection could write now."""
+        try:
+            session = self.open()
+        except StoreUnavailable:
+            return False
+        try:
+            with session.transaction():
+                return True
+        except StoreUnavailable:
+            return False
+        finally:
+            session.close()
 
     def open(self) -> Session:
         """A connection for the caller alone."""
@@ -43,6 +68,7 @@ class Connections:
             return Session(self._dialect, self._dialect.connect())
         except Exception as error:
             if self._dialect.is_disconnect(error):
+                self.note_trouble()
                 raise StoreUnavailable(f"The {self._dialect.name} database cannot be reached: {error}") from error
             raise
 

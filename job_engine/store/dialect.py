@@ -82,6 +82,13 @@ class Dialect:
         """Whether a transaction is open: some errors end one behind our back."""
         raise NotImplementedError
 
+    def commits_each_statement(self, session: Session) -> bool:
+        """Whether an adopted connection is outside a transaction and would not begin one by itself."""
+        raise NotImplementedError
+
+    def join(self, session: Session) -> None:
+        """Make sure that an adopted connection is in a transaction in which what was read stays true."""
+
     # Values
 
     def to_db(self, value: datetime | None) -> Any:

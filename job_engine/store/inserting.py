@@ -84,7 +84,7 @@ def _insert_new(session: Session, new: Sequence[NewJob]) -> set[str]:
     if session.dialect.returns_updated:
         return {row[0] for row in cursor.fetchall()}
     names = [n.job.name for n in new]
-    if cursor.rowcount == len(names):
+    if cursor.rowcount == len(names) and not session.adopted:  # others may count rows found, not rows inserted
         return set(names)
     those, parameters = session.dialect.among("name", names)
     return set(session.column(f"SELECT name FROM {{job}} WHERE {those}", parameters))

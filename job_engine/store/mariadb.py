@@ -98,6 +98,10 @@ class MariaDB(Dialect):
     def in_transaction(self, connection: Any) -> bool:
         return bool(connection.server_status & self._pymysql.constants.SERVER_STATUS.SERVER_STATUS_IN_TRANS)
 
+    def commits_each_statement(self, session: Session) -> bool:
+        row = session.row("SELECT @@autocommit, @@in_transaction")
+        return row is not None and tuple(map(int, row)) == (1, 0)
+
     @contextmanager
     def schema_lock(self, session: Session) -> Iterator[None]:
         # DDL commits by itself here, so that no transaction can protect it.

@@ -95,7 +95,10 @@ class PostgreSQL(Dialect):
         return False
 
     def in_transaction(self, connection: Any) -> bool:
-        return bool(connection.info.transaction_status != self._psycopg.pq.TransactionStatus.IDLE)
+        return int(connection.info.transaction_status) != 0  # idle; psycopg2 counts alike
+
+    def commits_each_statement(self, session: Session) -> bool:
+        return bool(session.connection.autocommit) and not self.in_transaction(session.connection)
 
     def begin_claim(self, session: Session) -> None:
         session.execute("SET LOCAL synchronous_commit = off")

@@ -15,13 +15,15 @@ WORKER_LOST = "worker lost"
 _HELD = "name, job_type, organization, attempts, lease_owner, started_at"
 
 
-def rescue(session: Session, now: datetime) -> int:
+def rescue(session: Session, now: datetime, patience: float) -> int:
     """End the attempts whose lease has expired: up to one batch; call again while it returns a full one."""
     at = session.dialect.to_db(now)
     expired = "status = 'Running' AND lease_expires_at < %s"
     if session.row(f"SELECT 1 FROM {{job}} WHERE {expired} LIMIT 1", (at,)) is None:
         return 0  # the usual answer, without a transaction
     with session.transaction():
+        if session.begin_seconds > patience:
+            return 0  # nobody could write meanwhile: that a lease expired says nothing about its worker
         rows = session.rows(
             f"SELECT {_HELD} FROM {{job}} WHERE {expired} ORDER BY lease_expires_at LIMIT {BATCH}{{skip_locked}}", (at,)
         )

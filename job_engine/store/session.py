@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,11 +12,13 @@ from job_engine.store.dialect import Dialect
 
 
 class Session:
-    __slots__ = ("_cursor", "connection", "dialect")
+    __slots__ = ("_cursor", "adopted", "begin_seconds", "connection", "dialect")
 
-    def __init__(self, dialect: Dialect, connection: Any):
+    def __init__(self, dialect: Dialect, connection: Any, adopted: bool = False):
         self.dialect = dialect
         self.connection = connection
+        self.adopted = adopted  # somebody else's, set up in their way
+        self.begin_seconds = 0.0  # how long the last transaction had to wait for its beginning
         self._cursor = dialect.cursor(connection)
 
     def execute(self, template: str, params: Sequence[Any] = ()) -> Any:
@@ -62,7 +65,9 @@ class Session:
     # Transactions, on connections of our own
 
     def begin(self) -> None:
+        started = time.monotonic()
         self.execute(self.dialect.begin)
+        self.begin_seconds = time.monotonic() - started
 
     def commit(self) -> None:
         self.execute("COMMIT")

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from job_engine.core.clock import Clock, DatabaseClock
+from job_engine.core.error_text import clean
 from job_engine.core.errors import JobNotFound, LeaseLost
 from job_engine.core.job import Enqueued, Job, Outcome, Transition
 from job_engine.core.job_type import Rate
@@ -31,6 +32,7 @@ from job_engine.store import (
     stats,
     workers,
 )
+from job_engine.store.adopting import joined
 from job_engine.store.connections import Connections
 from job_engine.store.controls import Controls, Key, Limit
 from job_engine.store.dialect import Dialect
@@ -43,6 +45,8 @@ from job_engine.store.waiting import Waiter, wake_this_process
 from job_engine.store.workers import Worker
 
 T = TypeVar("T")
+
+LONG_WAIT_SECONDS = 1.0  # for the beginning of a transaction: longer, and nobody else could write either
 
 
 class SqlStore(Store):
@@ -85,7 +89,8 @@ class SqlStore(Store):
 
     def insert_on(self, session: Session, new: Sequence[NewJob]) -> list[Enqueued]:
         """Insert within a transaction that belongs to somebody else."""
-        return inserting.insert(session, new, self.now())
+        with joined(session):
+            return inserting.insert(session, new, self.now())
 
     # Claim and hold ------------------------------------------------------------------------------------------------
 
@@ -162,7 +167,17 @@ class SqlStore(Store):
         return self._in_batches(lambda s: promoting.promote_due(s, self.now()), promoting.BATCH)
 
     def rescue(self) -> int:
-        return self._in_batches(lambda s: rescuing.rescue(s, self.now()), rescuing.BATCH)
+        """Not soon after an outage: no worker could extend a lease then, and each must have its chance to do so first."""
+
+        def one(session: Session) -> int:
+            n = rescuing.rescue(session, self.now(), LONG_WAIT_SECONDS)
+            if session.begin_seconds > LONG_WAIT_SECONDS:
+                self.connections.note_trouble()
+            return n
+
+        if self.connections.seconds_since_trouble < self.lease_seconds / 2:
+            return 0
+        return self._in_batches(one, rescuing.BATCH)
 
     def prune(self, status: Status, ended_before: datetime, progress: Callable[[int], None] = lambda n: None) -> int:
         def one(session: Session) -> int:
@@ -196,7 +211,7 @@ class SqlStore(Store):
     # By hand -------------------------------------------------------------------------------------------------------
 
     def cancel(self, name: str, by: str | None = None, reason: str | None = None) -> Status:
-        return self._write(lambda s: canceling.cancel(s, name, by, reason, self.now()))
+        return self._write(lambda s: canceling.cancel(s, name, by, reason and clean(reason), self.now()))
 
     def retry(self, name: str, by: str | None = None, run_after: datetime | None = None) -> Status:
         now = self.now()
@@ -205,7 +220,7 @@ class SqlStore(Store):
         return status
 
     def pause(self, scope: str, target: str, by: str | None = None, reason: str | None = None) -> None:
-        self._write(lambda s: controls.pause(s, scope, target, by, reason, self.now()))
+        self._write(lambda s: controls.pause(s, scope, target, by, reason and clean(reason), self.now()))
 
     def resume(self, scope: str, target: str) -> bool:
         resumed = self._write(lambda s: controls.resume(s, scope, target))

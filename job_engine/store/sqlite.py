@@ -93,6 +93,15 @@ class SQLite(Dialect):
     def in_transaction(self, connection: Any) -> bool:
         return bool(connection.in_transaction)
 
+    def commits_each_statement(self, session: Session) -> bool:
+        connection = session.connection
+        by_itself = connection.isolation_level is None or getattr(connection, "autocommit", -1) is True
+        return by_itself and not connection.in_transaction
+
+    def join(self, session: Session) -> None:
+        if not session.connection.in_transaction:  # Python begins at the first write: too late for what is read before
+            session.execute(self.begin)
+
     def before_claim(self, session: Session) -> None:
         session.execute("PRAGMA synchronous = NORMAL")  # the next FULL commit brings the claim to disk as well
 

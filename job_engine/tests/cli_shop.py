@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import job_engine
+from job_engine.core.clock import Clock
 from job_engine.core.registry import default_registry
 from job_engine.engine import Engine
 
@@ -66,13 +68,14 @@ class Shop:
         return name
 
     @contextmanager
-    def engine(self) -> Iterator[Engine]:
-        with Engine.open(self.url) as engine:
+    def engine(self, clock: Clock | None = None) -> Iterator[Engine]:
+        """With the application's types."""
+        import_module(MODULE)
+        with Engine.open(self.url, clock) as engine:
             yield engine
 
     def work_off(self) -> None:
         """Run what is due, as a worker would."""
-        self.run("types")  # imports the application
         with self.engine() as engine:
             engine.run_once()
 

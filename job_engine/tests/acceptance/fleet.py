@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from job_engine.tests.acceptance import work
+from job_engine.tests.acceptance import handlers
 from job_engine.tests.acceptance.folder import VARIABLE, Folder
 from job_engine.tests.acceptance.waiting import until
 
@@ -21,14 +21,12 @@ class Pool:
     def __init__(self, url: str, folder: Folder, number: int, processes: int, settings: dict[str, Any]):
         self.processes = processes
         self.log_file = folder.path / f"pool-{number}.log"
-        orders = {"url": url, "processes": processes, "settings": settings}
+        command = [sys.executable, "-m", "job_engine.cli", "--app", handlers.__name__]
+        command += [f"--setting={name}={value}" for name, value in settings.items()]
+        command += ["work", f"--processes={processes}", "--log-format=json"]
+        environment = {**os.environ, VARIABLE: str(folder.path), "JOB_ENGINE_DB": url}  # a URL may contain a password
         with self.log_file.open("ab") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", work.__name__],
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-                env={**os.environ, VARIABLE: str(folder.path), work.ORDERS: json.dumps(orders)},
-            )
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=environment)
 
     @property
     def pid(self) -> int:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import time
 
-import pytest
-
 from job_engine import Engine, Job, Status
 from job_engine.tests.acceptance import effects, handlers
 from job_engine.tests.acceptance.fleet import Fleet
@@ -15,6 +13,7 @@ from job_engine.tests.acceptance.waiting import until
 
 NEIGHBOURS = 5
 PATIENT = {"grace_seconds": 30.0}
+WAYS_TO_GO_ON = ("wait for an event", *handlers.DEAF)
 
 
 def _one_and_its_neighbours(engine: Engine, job_type: str, first: dict[str, object]) -> tuple[Job, list[Job]]:
@@ -46,22 +45,21 @@ def test_sigterm_finishes_the_current_job_and_gives_back_what_has_not_started(
     assert not fleet.processes()
 
 
-@pytest.mark.parametrize("way", ["wait for an event", *handlers.DEAF])
-def test_sigterm_gives_back_a_job_that_is_longer_than_the_grace_period(
-    engine: Engine, fleet: Fleet, folder: Folder, way: str
+def test_sigterm_gives_back_jobs_that_are_longer_than_the_grace_period(
+    engine: Engine, fleet: Fleet, folder: Folder
 ) -> None:
-    job, neighbours = _one_and_its_neighbours(engine, handlers.STUBBORN, {"way": way})
-    pool = fleet.start()
-    until(lambda: has_started(folder, job), "the job to start")
+    long = [engine.enqueue(handlers.STUBBORN, {"way": way}) for way in WAYS_TO_GO_ON]
+    pool = fleet.start(len(long))
+    until(lambda: all(has_started(folder, job) for job in long), "all jobs to start")
     pool.terminate()
     assert pool.exit_code() == 0
-    _assert_given_back(engine, job, *neighbours)
+    _assert_given_back(engine, *long)
     assert not effects.recorded(engine)
     assert not fleet.processes()
 
-    fleet.start()  # where nothing was charged, the first attempt is still to come
-    until(lambda: len(has_started(folder, job)) == 2, "the job to start again")
-    assert [note.attempt for note in has_started(folder, job)] == [1, 1]
+    fleet.start(len(long))  # where nothing was charged, the first attempt is still to come
+    until(lambda: all(len(has_started(folder, job)) == 2 for job in long), "all jobs to start again")
+    assert [[note.attempt for note in has_started(folder, job)] for job in long] == [[1, 1]] * len(long)
 
 
 def test_a_second_sigterm_stops_at_once_and_gives_everything_back(engine: Engine, fleet: Fleet, folder: Folder) -> None:
@@ -108,18 +106,15 @@ def test_a_sleeping_job_of_a_killed_supervisor_is_given_back_after_the_grace_per
     _assert_given_back(engine, job)
 
 
-@pytest.mark.parametrize("way", handlers.DEAF)
-def test_a_deaf_handler_whose_supervisor_was_killed_ends_all_the_same(
-    engine: Engine, fleet: Fleet, folder: Folder, way: str
+def test_deaf_handlers_whose_supervisor_was_killed_end_all_the_same(
+    engine: Engine, fleet: Fleet, folder: Folder
 ) -> None:
     """Nobody is left to kill the worker from outside, and a job that its keeper holds for ever would never run again."""
-    job = engine.enqueue(handlers.STUBBORN, {"way": way}, timeout=2)
-    pool = fleet.start()
-    until(lambda: has_started(folder, job), "the job to start")
+    jobs = [engine.enqueue(handlers.STUBBORN, {"way": way}, timeout=2) for way in handlers.DEAF]
+    pool = fleet.start(len(jobs))
+    until(lambda: all(has_started(folder, job) for job in jobs), "all jobs to start")
     pool.kill()
-    until(lambda: not fleet.processes(), "the worker to end", limit=12)
+    until(lambda: not fleet.processes(), "the workers to end")
 
-    fleet.start()
-    until(
-        lambda: is_now(engine, job, Status.COMPLETED) or len(has_started(folder, job)) > 1, "the job to run elsewhere"
-    )
+    fleet.start(len(jobs))
+    until(lambda: all(len(has_started(folder, job)) == 2 for job in jobs), "all jobs to run elsewhere")

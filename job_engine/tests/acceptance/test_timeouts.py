@@ -40,20 +40,14 @@ def test_no_handler_outlives_its_timeout_and_no_neighbour_is_charged(
     until(lambda: len(pool.workers()) == WORKERS, "the pool to have its size again")
 
 
-def test_a_timeout_on_the_last_attempt_is_a_dead_letter_that_says_so(engine: Engine, fleet: Fleet) -> None:
-    job = engine.enqueue(handlers.STUBBORN, {"way": "swallow"}, timeout=1, max_attempts=1)
-    fleet.start()
-    until(lambda: all_have_ended(engine), "the job to end")
-    ended = engine.get(job.name)
-    assert (ended.status, ended.attempts) == (Status.DEAD_LETTER, 1)
-    assert "JobTimeout" in (ended.last_error or "")
-
-
-def test_a_well_behaved_handler_gets_the_exception_and_cleans_up(engine: Engine, fleet: Fleet, folder: Folder) -> None:
+def test_a_well_behaved_handler_gets_the_exception_and_cleans_up_before_its_dead_letter(
+    engine: Engine, fleet: Fleet, folder: Folder
+) -> None:
     job = engine.enqueue(handlers.LISTENING, timeout=1, max_attempts=1)
     pool = fleet.start()
     until(lambda: all_have_ended(engine), "the job to end")
     assert outcome(engine, job) == (Status.DEAD_LETTER, 1)
+    assert "JobTimeout" in (engine.get(job.name).last_error or "")
     (started,), (told,), (cleaned,) = (folder.notes(w, job.name) for w in ("started", "JobTimeout", "cleaned"))
     assert 1.0 <= told.at - started.at < 3.0
     assert started.pid == told.pid == cleaned.pid

@@ -61,7 +61,6 @@ def http_error(status: int, headers: dict[str, str] | None = None) -> urllib.err
         (errors.JobNotFound(name="x"), P),
         (errors.JobTimeout(), T),
         (errors.StoreUnavailable(), T),
-        (errors.QueueFull(), T),
         (ConnectionError(), T),
         (ConnectionRefusedError(errno.ECONNREFUSED, "refused"), T),
         (BrokenPipeError(), T),

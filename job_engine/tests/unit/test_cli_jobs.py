@@ -84,7 +84,7 @@ def test_without_an_application_enqueue_asks_for_one(shop: Shop) -> None:
         (['{"a":}'], "Write a JSON object"),
         (["[1]"], "expected a JSON object"),
         (["{}", "--run-after", "soon"], "is no time"),
-        (["{}", "--priority", "urgent"], "Critical"),
+        (["{}", "--priority", "urgent"], "is not one of"),
         (["{}", "--max-attempts", "0"], "max-attempts"),
         (["{}", "--from-file", "-"], "not both"),
         (["--from-file", "-", "--dedup-key", "k"], "--dedup-key"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,10 +25,10 @@ def shop(tmp_path: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> It
         yield opened
 
 
-def days_later(shop: Shop, days: float) -> Engine:
-    """Another engine on the same database, in whose eyes time has passed."""
+def days_ago(shop: Shop, days: float) -> AbstractContextManager[Engine]:
+    """An engine of the past, on the same database."""
     with shop.engine() as engine:
-        return Engine.open(shop.url, clock=FrozenClock(engine.store.now() + timedelta(days=days)))
+        return shop.engine(FrozenClock(engine.store.now() - timedelta(days=days)))
 
 
 # metrics -------------------------------------------------------------------------------------------------------------
@@ -145,7 +146,7 @@ def test_a_pause_of_nothing_in_particular_is_wrong_usage(shop: Shop, verb: str, 
 
 def test_prune_counts_first_and_forgets_only_what_is_old(shop: Shop) -> None:
     shop.run("init")
-    with days_later(shop, -40) as long_ago:
+    with days_ago(shop, 40) as long_ago:
         long_ago.enqueue("flaky")
         old = long_ago.enqueue("report")
         long_ago.run_once()
@@ -173,7 +174,7 @@ def test_prune_never_touches_what_has_not_ended(shop: Shop) -> None:
 
 def test_tick_and_rescue_tell_what_they_did(shop: Shop) -> None:
     shop.run("init")
-    with days_later(shop, -1) as yesterday:
+    with days_ago(shop, 1) as yesterday:
         yesterday.enqueue("flaky")
         yesterday.enqueue("flaky", {"later": True}, run_after=60)
         yesterday.store.claim_batch("gone", 1)
@@ -210,7 +211,7 @@ def test_doctor_finds_a_database_without_tables(shop: Shop) -> None:
 
 def test_doctor_finds_what_is_wrong_and_says_what_to_do(shop: Shop) -> None:
     shop.run("init")
-    with days_later(shop, -1) as yesterday:
+    with days_ago(shop, 1) as yesterday:
         yesterday.enqueue("flaky")
         yesterday.store.claim_batch("gone", 1)
         yesterday.enqueue("report")
@@ -267,7 +268,7 @@ def test_an_application_that_cannot_be_imported_is_a_problem(shop: Shop) -> None
 
 def test_dispatch_goes_on_after_an_outage(shop: Shop) -> None:
     shop.run("init")
-    with days_later(shop, -1) as yesterday:
+    with days_ago(shop, 1) as yesterday:
         name = yesterday.enqueue("flaky", run_after=60).name
     stopping = threading.Event()
     calls = []

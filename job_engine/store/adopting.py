@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from job_engine.core.errors import JobEngineError
@@ -23,7 +25,18 @@ def adopt(dialect: Dialect, connection: Any) -> Session:
             f"The connection is one of {type(driver).__module__}, but the engine's jobs are in {dialect.name}. "
             "A job can only share a transaction with data in the same database."
         )
-    return Session(dialect, driver)
+    return Session(dialect, driver, adopted=True)
+
+
+@contextmanager
+def joined(session: Session) -> Iterator[Session]:
+    """Within the caller's transaction. Where the caller has none, because each statement commits, in one of our own."""
+    if session.dialect.commits_each_statement(session):
+        with session.transaction():
+            yield session
+    else:
+        session.dialect.join(session)
+        yield session
 
 
 def driver_connection(connection: Any) -> Any:
@@ -36,5 +49,7 @@ def driver_connection(connection: Any) -> Any:
     if hasattr(connection, "get_bind") and callable(getattr(connection, "connection", None)):  # SQLAlchemy's Session
         return driver_connection(connection.connection())
     if hasattr(connection, "exec_driver_sql"):  # SQLAlchemy's Connection
+        if not connection.in_transaction():  # it begins at its own first statement, and ours is none of those
+            connection.begin()
         return driver_connection(connection.connection)
     return connection
