@@ -11,7 +11,8 @@ SOURCES := job_engine benchmarks examples
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-unit lint format check benchmark services services-stop services-status clean
+.PHONY: help demo test test-unit lint format check benchmark services services-stop services-status \
+	site site-stop site-status site-logs clean
 
 help: ## List the targets
 	@echo 'Targets:'
@@ -20,6 +21,7 @@ help: ## List the targets
 	@echo '  PYTHON=python3.12      the interpreter for a new $(VENV) (now: $(PYTHON))'
 	@echo '  PYTEST_ARGS="-k lease" further arguments for pytest'
 	@echo '  TESTS=path             run only this folder, file or test (with make test)'
+	@echo '  JOB_ENGINE_SITE_DB=postgresql  make the site on PostgreSQL (now: $(or $(JOB_ENGINE_SITE_DB),mariadb))'
 
 demo: $(VENV)/.base ## See it work: a few hundred jobs, failures, a killed worker; SQLite, under a minute
 	@$(BIN)/job-engine demo
@@ -56,6 +58,18 @@ services-stop: ## Stop them
 
 services-status: ## Show what runs and where
 	@scripts/services status
+
+site: ## A running Frappe site with this app: minutes the first time, then seconds
+	@PYTHON="$(PYTHON)" scripts/site up
+
+site-stop: ## Stop it; its data stay
+	@scripts/site stop
+
+site-status: ## Show what runs and where
+	@scripts/site status
+
+site-logs: ## Show the last lines of its logs
+	@scripts/site logs
 
 clean: ## Stop the services and remove everything that make has made
 	@scripts/services stop

@@ -134,7 +134,7 @@ class JobContext:
 
 
 class HandlerConnection:
-    """The driver's connection, without the two calls that are the engine's to make."""
+    """The driver's connection, without the calls that are the engine's to make."""
 
     __slots__ = ("driver_connection",)
 
@@ -149,6 +149,9 @@ class HandlerConnection:
             "The engine commits what a handler wrote together with the job's completion. "
             "To commit in the middle of long work, call ctx.save_checkpoint()."
         )
+
+    def close(self) -> None:
+        raise JobEngineError("The connection is the engine's: other jobs use it after this one.")
 
     def rollback(self) -> None:
         raise JobEngineError("To undo what a handler wrote, raise an exception: the engine rolls it back.")

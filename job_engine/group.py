@@ -10,11 +10,12 @@ import dataclasses
 import logging
 import threading
 import time
+from collections.abc import Callable
 
 from job_engine.attempt import Attempt
 from job_engine.core.error_text import describe
 from job_engine.core.errors import LeaseLost, StoreUnavailable
-from job_engine.core.job import Outcome
+from job_engine.core.job import Job, Outcome
 from job_engine.core.states import Status
 from job_engine.settings import Settings
 from job_engine.store import finishing, leasing
@@ -24,12 +25,15 @@ from job_engine.store.sql import SqlStore
 log = logging.getLogger("job_engine.group")
 
 _TRIES = 5
+Judge = Callable[[Job, BaseException, float], Outcome]
 _SAVEPOINT = "job_engine_attempt"
 
 
 class Group:
-    def __init__(self, store: SqlStore, worker_id: str, settings: Settings):
+    def __init__(self, store: SqlStore, worker_id: str, settings: Settings, judge: Judge):
         self.store = store
+        self.alone: set[str] = set()  # jobs that must not share a transaction: one of them spoiled it for the others
+        self._judge = judge
         self._worker_id = worker_id
         self._settings = settings
         self._lock = threading.RLock()  # the runner fills the group; the keeper may write it while a slow job runs
@@ -57,8 +61,8 @@ class Group:
         """The handler returned: its writes stay in the group."""
         with self._lock:
             if self._user is not None and self._session is not None:
-                self._user = None
                 self._session.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+                self._user = None  # only now: a failed RELEASE leaves something to undo
 
     def undo_writes(self) -> None:
         """The handler raised: its writes go, its neighbours' stay, if the database still has them."""
@@ -70,7 +74,7 @@ class Group:
                 self._session.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
                 self._session.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
             except Exception:  # a deadlock or a lost connection has ended the whole transaction
-                self._abort()
+                self._abort(None)
 
     def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
         """Commit the checkpoint, together with what the handler has written so far."""
@@ -115,10 +119,11 @@ class Group:
                     self._write()
                     return
                 except StoreUnavailable:
-                    self._abort()
+                    self._abort(None)
                     raise
-                except Exception:
-                    self._abort()
+                except Exception as error:
+                    innocent = isinstance(error, LeaseLost) or self.store.dialect.is_conflict(error)
+                    self._abort(None if innocent else error)
                     log.warning("A group of finished jobs could not be written and is tried again", exc_info=True)
             self._write_one_by_one()
 
@@ -153,6 +158,7 @@ class Group:
             raise LeaseLost("A job of this group was taken from the worker; its writes must not be committed.")
         session.commit()
         self._open = False
+        self.alone.difference_update(o.name for o in self._outcomes if not o.give_back)
         self._outcomes = []
         for name in lost:
             log.warning("Job %s was no longer this worker's; its outcome was not recorded", name, extra={"job": name})
@@ -170,13 +176,27 @@ class Group:
                 log.exception("The outcome of job %s could not be written", outcome.name, extra={"job": outcome.name})
                 self.store.finish(self._worker_id, [_unwritable(outcome, error)])
 
-    def _abort(self) -> None:
-        """The transaction is gone. Jobs whose writes went with it are given back; the others' outcomes are still true."""
-        if self._session is not None:
-            self._session.rollback()
-            self._session.close()
-        self._session, self._open = None, False
+    def _abort(self, error: Exception | None) -> None:
+        """The transaction is gone. Jobs whose writes went with it are given back; the others' outcomes are still true.
+
+        With `error`, one of those jobs has written what the database refuses to commit. Each of them will be committed alone,
+        and the one that fails alone is the one to blame.
+        """
+        session, self._session, self._open = self._session, None, False
+        if session is not None:
+            session.rollback()
+            session.close()
+        wrote = [o for o in self._outcomes if o.used_connection]
+        if error is not None and len(wrote) == 1:
+            self._outcomes = [self._blamed(o, error) if o.used_connection else o for o in self._outcomes]
+            return
+        if error is not None:
+            self.alone.update(o.name for o in wrote)
         self._outcomes = [_given_back(o) if o.used_connection else o for o in self._outcomes]
+
+    def _blamed(self, outcome: Outcome, error: Exception) -> Outcome:
+        job = self.store.get(outcome.name)
+        return _unwritable(outcome, error) if job is None else self._judge(job, error, outcome.duration)
 
 
 def _given_back(outcome: Outcome) -> Outcome:

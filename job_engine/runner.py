@@ -44,7 +44,7 @@ class Runner:
         self.beacon = beacon
         self.stopping = threading.Event()
         self.interrupter = Interrupter()
-        self.group = Group(engine.store, worker_id, engine.settings)
+        self.group = Group(engine.store, worker_id, engine.settings, engine.judge)
         self.attempt: Attempt | None = None  # what runs now
         self.claimed: deque[Job] = deque()  # claimed and not started; the keeper gives them back behind a slow job
         self._seconds_per_job = engine.settings.batch_seconds / 10  # a guess, until the first jobs have run
@@ -125,13 +125,16 @@ class Runner:
 
     def _start(self, job: Job) -> Attempt:
         job_type = self.engine.type_of(job)
-        if job_type is None or job_type.commit == "Each" or job.job_type in self._slow_types:
+        if job_type is None or self._commits_alone(job, job_type) or job.job_type in self._slow_types:
             self.group.write()  # nobody waits for a job that is known to be slow
         attempt = Attempt(job, job_type or self.engine.unknown_type(job))
         if self.beacon is not None:
             self.beacon.show(job.name, job.attempts, attempt.deadline)
         self.attempt = attempt
         return attempt
+
+    def _commits_alone(self, job: Job, job_type: JobType) -> bool:
+        return job_type.commit == "Each" or job.name in self.group.alone
 
     def _perform(self, attempt: Attempt) -> Outcome:
         attempts.set_current(attempt, self.group)
@@ -205,7 +208,7 @@ class Runner:
         self.group.add(outcome)  # also of a job that was lost: the fence, not this worker, decides
         if outcome.status is not Status.COMPLETED and not attempt.lost:
             _tell(attempt, outcome)
-        if slow or attempt.job_type.commit == "Each":
+        if slow or self._commits_alone(attempt.job, attempt.job_type):
             self.group.write()
         else:
             self.group.write_if_due()

@@ -77,8 +77,8 @@ class Session:
         try:
             if self.dialect.in_transaction(self.connection):
                 self.execute("ROLLBACK")
-        except StoreUnavailable:
-            pass
+        except Exception:
+            pass  # a broken connection has no transaction any more
 
     @contextmanager
     def transaction(self) -> Iterator[Session]:

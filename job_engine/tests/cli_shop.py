@@ -54,7 +54,7 @@ class Shop:
         from job_engine.cli.program import program
 
         given = ["--db", self.url, *(["--app", MODULE] if app else []), *arguments]
-        result = _runner().invoke(program, given, input=text, prog_name="job-engine")
+        result = runner().invoke(program, given, input=text, prog_name="job-engine")
         assert result.exit_code == code, (result.stdout, result.stderr, result.exception)
         return result
 
@@ -109,7 +109,8 @@ class Shop:
         return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-def _runner() -> CliRunner:
+def runner() -> CliRunner:
+    """One that keeps standard output and standard error apart."""
     try:
         return CliRunner(mix_stderr=False)  # type: ignore[call-arg]
     except TypeError:  # newer versions of click never mix them

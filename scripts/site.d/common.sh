@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2153 # the parts of scripts/site share their names
 # What every part of scripts/site uses: where things are, how to speak, how to wait, whom to ask for a server.
 
 readonly HOST=127.0.0.1
@@ -77,11 +77,14 @@ wait_until() {
 	done
 }
 
-# One number for the content and the names of all files that "find ARGUMENTS" names.
-fingerprint() {
-	(cd "$ROOT" && find "$@" -type f -print0 2>/dev/null | sort -z | xargs -0r sha256sum; echo "$ROOT") |
-		sha256sum | cut -c1-16
-}
+# One number for the names and the content of the files that "find ARGUMENTS" finds in this clone.
+fingerprint() (
+	set +e # a folder that is not there has no files
+	{
+		echo "$ROOT"
+		cd "$ROOT" && find "$@" -type f -print0 2>/dev/null | sort -z | xargs -0r sha256sum
+	} | sha256sum | cut -c1-16
+)
 
 # What was done is remembered as a file with the fingerprint of what it was done for.
 remember() { printf '%s\n' "$2" >"$STATE/$1"; }

@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2153 # the parts of scripts/site share their names
 # From a bench to a site with this clone's app: configuration, new-site, set-up wizard, install-app, migrate, assets.
 
 create_site() {

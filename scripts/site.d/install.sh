@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2153 # the parts of scripts/site share their names
 # From a fresh Debian machine to a bench: packages, frappe-bench, yarn, Frappe 15 and its assets. Each step is done once.
 
 readonly FRAPPE_URL=https://github.com/frappe/frappe.git

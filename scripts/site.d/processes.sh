@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034,SC2153 # the parts of scripts/site share their names
 # The bench's processes: started in a session of their own, on the loopback interface, with a pid file, a log whose lines
 # carry the time, and a check that says when each of them really works.
 
@@ -41,7 +41,7 @@ set_command() {
 	# Frappe's server would listen on every interface.
 	socketio) COMMAND=(node --require "$ROOT/scripts/site.d/loopback.js" "$BENCH/apps/frappe/socketio.js") ;;
 	scheduler) COMMAND=("$TOOLS/bin/bench" schedule) ;;
-	worker-*) COMMAND=("$TOOLS/bin/bench" worker --queue short,default,long) ;;
+	worker-*) COMMAND=("$TOOLS/bin/bench" worker --queue "short,default,long") ;;
 	*) return 1 ;;
 	esac
 }
@@ -65,7 +65,7 @@ works() {
 	socketio) port_is_taken "$(recorded_port socketio)" ;;
 	scheduler) true ;;
 	# A worker that is ready has registered itself under a name that contains its pid.
-	worker-*) redis-cli -p "$(server_port "$(server_url redis-queue)/")" SMEMBERS rq:workers | grep -q "\.$pid\b" ;;
+	worker-*) redis-cli -p "$(server_port "$(server_url redis-queue)")" SMEMBERS rq:workers | grep -q "\.$pid\b" ;;
 	esac 2>/dev/null
 }
 
@@ -75,7 +75,7 @@ has_settled() { works "$1" || ! running_pid "$1" >/dev/null; }
 
 # Web, workers and scheduler keep the code they have imported.
 code_fingerprint() {
-	fingerprint job_engine scripts/site.d -name '*.py' -not -path '*/tests/*' -o -name hooks.py -o -name '*.js' -path '*/site.d/*'
+	fingerprint job_engine scripts/site.d -not -path '*/tests/*' -not -path '*/__pycache__/*' -not -path '*/public/*'
 }
 
 # Without our files: an inherited pipe would keep "make site | tee" waiting, an inherited lock would stay locked.
@@ -84,8 +84,8 @@ launch() {
 	log=$(log_file "$name")
 	set_command "$name"
 	(
-		cd "$BENCH/sites"
-		exec 9>&- </dev/null
+		cd "$BENCH/sites" || exit
+		exec 9>&- </dev/null >/dev/null 2>&1
 		exec > >(stamp >>"$log") 2>&1
 		echo "--- starting $name: ${COMMAND[*]}"
 		export JOB_ENGINE_SITE_PROCESS="$DIR $name"

@@ -53,6 +53,7 @@ def test_work_drains_the_queue_and_stops_orderly_on_sigterm(shop: Shop) -> None:
     try:
         with shop.engine() as engine:
             wait_for("50 completed jobs", lambda: engine.count(status="Completed") == 50, process)
+            wait_for("both workers", lambda: len(engine.store.workers()) == 2, process)
             logged = stop(process)
             assert engine.store.workers() == []
     finally:

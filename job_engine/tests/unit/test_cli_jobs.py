@@ -186,10 +186,11 @@ def test_no_secret_is_shown_anywhere(shop: Shop) -> None:
     for name in names:
         for verb in ("show", "explain", "history"):
             for more in ([], ["--json"]):
-                said = shop.run(verb, name, *more).output
+                result = shop.run(verb, name, *more)
+                said = result.stdout + result.stderr
                 assert not [secret for secret in (*SECRETS, "params-hunter2", "deep-hunter2") if secret in said]
     for arguments in (["list", "--json"], ["retry", names[1], "--json"]):
-        assert "hunter2" not in shop.run(*arguments).output
+        assert "hunter2" not in shop.run(*arguments).stdout
     assert shop.json("show", names[0])["job"]["result"] == {"api_key": "********", "sent": 1}
 
 

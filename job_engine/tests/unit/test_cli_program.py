@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 import pytest
-from click.testing import CliRunner
 
 import job_engine
 from job_engine.cli.group import SECTIONS, VerbGroup
@@ -17,7 +16,7 @@ from job_engine.cli.home import WorkOrders
 from job_engine.cli.program import program
 from job_engine.core.registry import Registry
 from job_engine.engine import Engine
-from job_engine.tests.cli_shop import Shop, open_shop
+from job_engine.tests.cli_shop import Shop, open_shop, runner
 
 VERBS = [verb for verbs in SECTIONS.values() for verb in verbs]
 PRINTS_NO_ANSWER = {"work", "dispatch", "demo"}
@@ -30,7 +29,7 @@ def shop(tmp_path: Path, sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def invoke(*arguments: str) -> Any:
-    return CliRunner().invoke(program, list(arguments), prog_name="job-engine")
+    return runner().invoke(program, list(arguments), prog_name="job-engine")
 
 
 # Help ----------------------------------------------------------------------------------------------------------------
@@ -108,7 +107,7 @@ def test_a_database_that_cannot_be_used_has_its_exit_code_and_no_password(
     pytest.importorskip({"postgresql": "psycopg", "mariadb": "pymysql"}.get(url.partition(":")[0], "sqlite3"))
     result = invoke(*debug, "--db", url, "init")
     assert result.exit_code == code
-    assert "hunter2" not in result.output
+    assert "hunter2" not in result.stdout + result.stderr
     assert result.stdout == ""
     assert ("Traceback" in result.stderr) == (bool(debug) and code == 3)
 
@@ -218,7 +217,7 @@ def bench(home: OtherHome, *arguments: str) -> Any:
     def job_engine_command(ctx: click.Context) -> None:
         ctx.obj = home
 
-    return CliRunner().invoke(bench, ["job-engine", *arguments])
+    return runner().invoke(bench, ["job-engine", *arguments])
 
 
 def test_the_same_verbs_run_in_another_home(other_home: OtherHome) -> None:
