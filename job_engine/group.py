@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from job_engine.attempt import Attempt
 from job_engine.core.error_text import describe
-from job_engine.core.errors import LeaseLost, StoreUnavailable
+from job_engine.core.errors import GivenBack, LeaseLost, StoreUnavailable
 from job_engine.core.job import Job, Outcome
 from job_engine.core.states import Status
 from job_engine.settings import Settings
@@ -51,11 +51,14 @@ class Group:
             if self._user is attempt:
                 assert self._session is not None
                 return self._session
-            session = self._begun()
-            session.execute(f"SAVEPOINT {_SAVEPOINT}")
-            self._user = attempt
-            attempt.uses_connection = True
-            return session
+            return self._enter(attempt, self.store.dialect.begin)
+
+    def _enter(self, attempt: Attempt, begin: str) -> Session:
+        session = self._begun(begin)
+        session.execute(f"SAVEPOINT {_SAVEPOINT}")
+        self._user = attempt
+        attempt.uses_connection = True
+        return session
 
     def keep_writes(self) -> None:
         """The handler returned: its writes stay in the group."""
@@ -77,19 +80,26 @@ class Group:
                 self._abort(None)
 
     def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
-        """Commit the checkpoint, together with what the handler has written so far."""
+        """Commit the checkpoint, together with what the handler has written so far and the finished neighbours."""
         job = attempt.job
         with self._lock:
-            if self._user is not attempt:
+            if self._user is not attempt or self._session is None:
                 self.write()  # the finished neighbours' transaction may hold locks that the checkpoint would wait for
                 self.store.save_checkpoint(job.name, self._worker_id, job.attempts, checkpoint)
                 return
-            session = self._begun()
-            leasing.save_checkpoint(session, job.name, self._worker_id, job.attempts, checkpoint)
-            self.keep_writes()
-            self._write()
-            if attempt.lost:
-                raise LeaseLost(name=job.name, attempt=job.attempts)
+            leasing.save_checkpoint(self._session, job.name, self._worker_id, job.attempts, checkpoint)
+            try:
+                self.keep_writes()
+                self._write()
+            except LeaseLost as lost:  # a neighbour's: its writes must not be committed, and ours lie above them
+                self._abort(None)
+                raise GivenBack(
+                    "Its writes were rolled back with those of a job that was taken from its worker."
+                ) from lost
+            except Exception:
+                self._abort(None)
+                raise
+            self._enter(attempt, self.store.dialect.begin_again)  # the handler may still hold the connection
 
     # Finished attempts
 
@@ -140,18 +150,18 @@ class Group:
                 self._session.close()
             self._session, self._open, self._outcomes = None, False, []
 
-    def _begun(self) -> Session:
+    def _begun(self, begin: str) -> Session:
         if self._session is None:
             self._session = self.store.connections.open()
         if not self._open:
-            self._session.begin()
+            self._session.execute(begin)
             self._open = True
         return self._session
 
     def _write(self) -> None:
         if not self._outcomes and not self._open:
             return
-        session = self._begun()
+        session = self._begun(self.store.dialect.begin)
         lost = finishing.finish(session, self._worker_id, self._outcomes, self.store.now()) if self._outcomes else set()
         if any(o.used_connection and o.name in lost for o in self._outcomes):
             self._outcomes = [o for o in self._outcomes if o.name not in lost]

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("job_engine.keeper")
 
 EXIT_OVERDUE = 70  # the process ended itself because a handler would not stop
+LONGEST_PERIOD = 0.25  # between two looks at what runs, however rarely groups are committed
 STOP_SHARE = 0.8  # of the grace period: how long a job may go on after its worker was told to stop
 HOARD_SECONDS = 1.0  # how long a job may run before its claimed neighbours are given back
 
@@ -46,7 +47,7 @@ class Keeper:
         self._has_switch = runner.beacon is not None  # a process of our own, not an application's
         self._held: list[str] = []
         self._wake = threading.Event()  # set while a batch is held
-        self._closed = False
+        self._closing = threading.Event()
         self._thread: threading.Thread | None = None
         self._heartbeat_at = 0.0
         self._stop_at: float | None = None
@@ -82,23 +83,24 @@ class Keeper:
             faulthandler.dump_traceback_later(self._settings.lease_seconds + self._settings.grace_seconds, exit=True)
 
     def close(self) -> None:
-        self._closed = True
+        self._closing.set()
         self._wake.set()
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=5)
 
     def _loop(self) -> None:
-        while not self._closed:
+        while True:
             self._wake.wait()
-            time.sleep(self._settings.group_seconds)
+            if self._closing.wait(min(self._settings.group_seconds, LONGEST_PERIOD)):
+                break
             try:
                 self._beat()
             except StoreUnavailable as error:
                 log.warning("%s Leases cannot be extended until it is back.", error, extra={"action": "store_away"})
-                time.sleep(1)
+                self._closing.wait(1)
             except Exception:
                 log.exception("The keeper failed at one of its duties and goes on", extra={"action": "keeper_error"})
-                time.sleep(1)
+                self._closing.wait(1)
         self._runner.engine.store.close()
 
     def _beat(self) -> None:

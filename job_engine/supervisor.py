@@ -150,7 +150,8 @@ class Supervisor:
         for child in [c for c in self._children if c.process.poll() is not None]:
             self._children.remove(child)
             code = child.process.returncode
-            orderly = code == 0 and child.killed_for is None
+            told = code == -signal.SIGTERM and self._stopped_at is not None  # before it could listen
+            orderly = (code == 0 or told) and child.killed_for is None
             if not orderly:
                 log.error(
                     "Worker %s ended with %s (%s); what it held is settled now",

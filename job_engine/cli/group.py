@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from job_engine.cli import say
+from job_engine.core.error_text import printable
 from job_engine.core.errors import JobEngineError, StoreUnavailable
 from job_engine.core.redact import redact_text
 
@@ -91,7 +92,7 @@ class VerbGroup(click.Group):
 
     def _fail(self, ctx: click.Context, sentence: str) -> None:
         if getattr(ctx.obj, "debug", False):
-            print(say.printable(redact_text(traceback.format_exc())), file=sys.stderr)
+            print(printable(redact_text(traceback.format_exc())), file=sys.stderr)
         say.error(sentence)
 
 

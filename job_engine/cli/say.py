@@ -7,7 +7,6 @@ terminal: a script that calls a verb a thousand times does not wait for it.
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,13 +15,11 @@ from typing import Any
 
 import click
 
+from job_engine.core.error_text import printable
 from job_engine.core.redact import redact_text
 
 WIDE = 110  # columns of a terminal that has room for everything
 SHORTEST = 8  # characters of a column that is cut
-
-# Others write what we show: a job's error must not move the cursor or rename the window of whoever reads it.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 _COLORS = {
     "Pending": "blue",
@@ -46,10 +43,6 @@ class Column:
     right: bool = False
     whole: bool = False  # never wrapped: somebody will copy it
     cut: bool = False  # may lose its end where a terminal is narrow, rather than be wrapped
-
-
-def printable(text: str) -> str:
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def on_a_terminal() -> bool:

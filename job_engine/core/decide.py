@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from job_engine.core.classify import Classifier, ErrorType
 from job_engine.core.error_text import clean, describe
-from job_engine.core.errors import JobCanceled, JobTimeout, Snooze, WorkerStopping
+from job_engine.core.errors import GivenBack, JobCanceled, JobTimeout, Snooze
 from job_engine.core.job import Job, Outcome
 from job_engine.core.retry import MAX_DELAY, RetryPolicy
 from job_engine.core.states import Status
@@ -27,8 +27,8 @@ def decide(
     base = Outcome(job.name, job.attempts, Status.FAILED, duration, job.job_type, job.organization)
     if isinstance(error, Snooze):
         return _snoozed(base, error, now)
-    if isinstance(error, WorkerStopping):
-        return _evolve(base, status=Status.QUEUED, give_back=True, reason="the worker was shutting down")
+    if isinstance(error, GivenBack):
+        return _evolve(base, status=Status.QUEUED, give_back=True, reason=str(error))
     if isinstance(error, JobCanceled):
         return _evolve(base, status=Status.CANCELED, reason="canceled while it was running")
     text = describe(error, error_bytes)

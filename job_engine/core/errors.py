@@ -125,8 +125,12 @@ class JobCanceled(Interrupt):
     """The job was canceled while it was running."""
 
 
-class WorkerStopping(Interrupt):
-    """The worker is shutting down. The job is given back and runs again elsewhere; this attempt does not count."""
+class GivenBack(Interrupt):
+    """The attempt was undone through no fault of its own. The job runs again; this attempt does not count."""
+
+
+class WorkerStopping(GivenBack):
+    """The worker was shutting down. The job runs again elsewhere; this attempt does not count."""
 
 
 class JobLeaseLost(Interrupt):

@@ -133,6 +133,7 @@ class Dialect:
         return False
 
     begin = "BEGIN"  # of a transaction that will write
+    begin_again = "BEGIN"  # of one that may write, after a commit in the middle of a handler
     now = ""  # SELECT of the database's own time
     next_due = "SELECT MIN(run_after) FROM {job} WHERE status IN ('Pending', 'Failed', 'Timed Out') AND blockers = 0"
     insert_new = ""  # INSERT of {table} ({columns}) {source} that skips rows whose unique key is taken

@@ -265,7 +265,19 @@ class StoreContract:
         assert sorted(filter(None, served)) == sorted(organizations)
 
     def test_an_organization_may_have_any_name(self, case: Case) -> None:
-        names = ["a|b", "|", "}", "~", "été 株式会社", "0|default|x", "'; --", "%s {job}", "\U0001f600", "tab\there", "!"]
+        names = [
+            "a|b",
+            "|",
+            "}",
+            "~",
+            "été 株式会社",
+            "0|default|x",
+            "'; --",
+            "%s {job}",
+            "\U0001f600",
+            "tab\there",
+            "!",
+        ]
         for name in names:
             case.enqueue(organization=name)
         claimed = case.store.claim_batch("w1", 100)

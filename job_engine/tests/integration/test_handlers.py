@@ -262,9 +262,7 @@ def test_an_unknown_type_is_refused_at_enqueue_and_permanent_at_run(
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", "null", "nonsense", '{"a": NaN}', "\U0001f600", '"x"', "[" * 5000])
-def test_an_undecodable_payload_in_the_table_goes_to_dead_letter(
-    engine: Engine, registry: Registry, text: str
-) -> None:
+def test_an_undecodable_payload_in_the_table_goes_to_dead_letter(engine: Engine, registry: Registry, text: str) -> None:
     registry.job("work", dedup_window=0)(lambda **params: None)
     bad, good = engine.enqueue("work").name, engine.enqueue("work").name
     with engine.store.transaction() as session:
@@ -300,9 +298,7 @@ def test_a_payload_that_cannot_be_stored_writes_nothing(
     assert engine.count() == 0
 
 
-def test_many_jobs_are_made_all_or_none(
-    engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_jobs_are_made_all_or_none(engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     registry.job("work")(lambda **params: None)
     assert engine.enqueue_many("work", []) == []
     answers = engine.enqueue_many("work", ({"n": n} for n in range(1203)))

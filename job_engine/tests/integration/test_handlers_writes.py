@@ -129,9 +129,7 @@ def test_a_handler_cannot_commit_or_roll_back_itself(engine: Engine, registry: R
         assert "the engine" in (engine.get(name).last_error or "").lower()
 
 
-def test_a_lost_lease_rolls_the_writes_back(
-    engine: Engine, registry: Registry, take_away: TakeAway
-) -> None:
+def test_a_lost_lease_rolls_the_writes_back(engine: Engine, registry: Registry, take_away: TakeAway) -> None:
     runs: list[int] = []
 
     @registry.job("write")
