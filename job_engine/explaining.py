@@ -68,8 +68,8 @@ def _failed(engine: Engine, job: Job) -> str:
 
 def _dead(engine: Engine, job: Job) -> str:
     error = f" ({_plain(job.last_error)})" if job.last_error else ""
-    dependents = engine.store.dependents_of(job.name)
-    waiting = f" {len(dependents)} dependent job(s) wait for it." if dependents else ""
+    dependents = engine.store.waiting_dependents(job.name)
+    waiting = f" {dependents} dependent job(s) wait for it." if dependents else ""
     return (
         f"In Dead Letter since {_time(job.ended_at)} after {job.attempts} of {job.max_attempts} attempts: "
         f"{_plain(job.reason) or 'no reason recorded'}{error}. It stays there until somebody retries it.{waiting}"

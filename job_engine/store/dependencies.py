@@ -48,6 +48,16 @@ def dependents_of(session: Session, parents: Sequence[str]) -> list[str]:
     return session.column(f"SELECT DISTINCT job FROM {{dependency}} WHERE {those} ORDER BY job", parameters)
 
 
+def waiting_dependents(session: Session, parent: str) -> int:
+    """How many jobs wait for this one."""
+    return int(
+        session.value(
+            "SELECT COUNT(*) FROM {dependency} d JOIN {job} c ON c.name = d.job WHERE d.parent = %s AND c.status = 'Pending'",
+            (parent,),
+        )
+    )
+
+
 def unblock(session: Session, completed: Sequence[str], now: datetime) -> list[str]:
     """Recount the blockers of the jobs that waited for these; the names of those that wait no more."""
     waiting = dependents_of(session, completed)

@@ -11,10 +11,11 @@ from job_engine.store.session import Session
 
 BATCH = 500
 
-# A job that others still wait for is kept, however old: they would wait for ever.
+# A parent that has not completed is kept, however old, while a dependent may still run: it would wait for ever, or, with
+# its parent forgotten, run though that never completed.
 _NOT_AWAITED = (
-    "NOT EXISTS (SELECT 1 FROM {dependency} d JOIN {job} c ON c.name = d.job"
-    " WHERE d.parent = j.name AND c.status IN ('Pending', 'Queued', 'Running', 'Failed', 'Timed Out'))"
+    "(j.status = 'Completed' OR NOT EXISTS (SELECT 1 FROM {dependency} d JOIN {job} c ON c.name = d.job"
+    " WHERE d.parent = j.name AND c.status <> 'Completed'))"
 )
 
 

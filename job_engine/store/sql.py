@@ -253,6 +253,9 @@ class SqlStore(Store):
     def dependents_of(self, name: str) -> list[str]:
         return self._read(lambda s: dependencies.dependents_of(s, [name]))
 
+    def waiting_dependents(self, name: str) -> int:
+        return self._read(lambda s: dependencies.waiting_dependents(s, name))
+
     def controls(self) -> Controls:
         return self._read(lambda s: controls.read(s, self.code_limits()))
 

@@ -10,6 +10,7 @@ import bisect
 import zlib
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta, timezone
+from typing import Any
 
 from job_engine.core.job import Job, Outcome
 from job_engine.core.states import Status
@@ -100,14 +101,18 @@ def _merge(session: Session, start: datetime, end: datetime, into: datetime) -> 
     if session.row(f"SELECT 1 FROM {{stat}} WHERE {unmerged}", [*span, session.dialect.to_db(into)]) is None:
         return 0
     with session.transaction():
-        sums = session.rows(
-            "SELECT job_type, organization, event, bucket, SUM(n), SUM(seconds) FROM {stat}"
-            " WHERE at >= %s AND at < %s GROUP BY job_type, organization, event, bucket",
+        # Summed from what was really deleted: another process may be merging the same hour.
+        deleted = session.rows(
+            "DELETE FROM {stat} WHERE at >= %s AND at < %s RETURNING job_type, organization, event, bucket, n, seconds",
             span,
         )
-        removed = session.change("DELETE FROM {stat} WHERE at >= %s AND at < %s", span)
+        sums: dict[tuple[Any, ...], list[float]] = {}
+        for *key, n, seconds in deleted:
+            entry = sums.setdefault(tuple(key), [0, 0.0])
+            entry[0] += n
+            entry[1] += seconds
         at = session.dialect.to_db(into)
-        rows = [(at, *key, 0, int(n), float(seconds)) for *key, n, seconds in sums]
+        rows = [(at, *key, 0, int(n), seconds) for key, (n, seconds) in sorted(sums.items())]
         for i in range(0, len(rows), 500):
             session.insert(session.dialect.upsert_stat, _COLUMNS, rows[i : i + 500])
-    return removed - len(sums)
+    return len(deleted) - len(rows)

@@ -606,6 +606,11 @@ class StoreContract:
         names = {case.engine.enqueue("work", {}, dedup_window=0).name for _ in range(3)}
         assert len(names) == 3
 
+    def test_an_explicit_key_decides_alone(self, case: Case) -> None:
+        made = [case.engine.enqueue_with_answer("work", {"same": 1}, dedup_key=key) for key in ("a", "b", None, "b")]
+        assert [answer.created for answer in made] == [True, True, True, False]
+        assert made[3].job.name == made[1].job.name
+
     def test_many_enqueues_at_once_with_one_key_make_one_job(self, case: Case) -> None:
         for round_ in range(20):
             answers = at_once(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -84,8 +85,6 @@ def test_a_cancel_that_comes_while_the_failure_is_written_is_not_forgotten(
     engine: Engine, open_engine: OpenEngine, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request arrives after the writer has looked for one. Whoever is second must see the other."""
-    import threading
-
     name = engine.enqueue("work").name
     engine.store.claim_batch("w1", 1)
     other = open_engine()
@@ -99,15 +98,14 @@ def test_a_cancel_that_comes_while_the_failure_is_written_is_not_forgotten(
             canceled.set()
 
     thread = threading.Thread(target=cancel, daemon=True)
-    look = finishing._honour_cancel_requests
+    write = finishing._write
 
-    def look_and_let_the_request_come(*arguments: Any) -> list[Outcome]:
-        outcomes = look(*arguments)
+    def let_the_request_come_and_write(*arguments: Any) -> Any:
         thread.start()
         canceled.wait(0.2)  # if it can be written now it is; otherwise it waits for this transaction
-        return outcomes
+        return write(*arguments)
 
-    monkeypatch.setattr(finishing, "_honour_cancel_requests", look_and_let_the_request_come)
+    monkeypatch.setattr(finishing, "_write", let_the_request_come_and_write)
     engine.store.mark_retry(name, "w1", 1, clock.now, "gone")
     thread.join(30)
     assert engine.get(name).status is Status.CANCELED
