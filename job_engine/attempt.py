@@ -8,6 +8,7 @@ import time
 from job_engine.core.errors import Interrupt
 from job_engine.core.job import Job
 from job_engine.core.job_type import JobType
+from job_engine.store.port import Store
 
 _current = threading.local()
 
@@ -53,6 +54,19 @@ class Attempt:
     @property
     def seconds(self) -> float:
         return time.monotonic() - self.started
+
+
+def look_for_cancel(store: Store, attempt: Attempt, every_seconds: float) -> None:
+    """Ask the store, now and then, whether somebody wants the attempt's job canceled or has taken it."""
+    now = time.monotonic()
+    if attempt.cancel_requested or attempt.lost or now < attempt.next_cancel_check:
+        return
+    attempt.next_cancel_check = now + every_seconds
+    job = attempt.job
+    held = {(h.name, h.attempt): h for h in store.held(job.lease_owner or "", [job.name])}
+    mine = held.get((job.name, job.attempts))
+    attempt.lost = mine is None
+    attempt.cancel_requested = mine is not None and mine.cancel_requested
 
 
 def set_current(attempt: Attempt | None, group: object = None) -> None:

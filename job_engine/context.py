@@ -6,7 +6,7 @@ import logging
 from collections.abc import MutableMapping
 from typing import TYPE_CHECKING, Any
 
-from job_engine.attempt import Attempt
+from job_engine.attempt import Attempt, look_for_cancel
 from job_engine.core import canonical
 from job_engine.core.error_text import clean
 from job_engine.core.errors import JobCanceled, JobEngineError, JobLeaseLost, LeaseLost
@@ -110,7 +110,7 @@ class JobContext:
     def check_canceled(self) -> None:
         """Raise JobCanceled when somebody wants this job canceled, JobLeaseLost when it is no longer this worker's."""
         attempt = self._attempt
-        self.engine.look_for_cancel(attempt)
+        look_for_cancel(self.engine.store, attempt, self.engine.settings.cancel_check_seconds)
         if attempt.lost:
             raise JobLeaseLost()
         if attempt.cancel_requested:

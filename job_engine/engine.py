@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
-from job_engine.attempt import Attempt
 from job_engine.core.classify import Classifier, default_classifier
 from job_engine.core.clock import Clock, utc
 from job_engine.core.decide import decide
-from job_engine.core.errors import JobNotFound, UnknownJobType
+from job_engine.core.errors import JobNotFound
 from job_engine.core.job import Enqueued, Job, Outcome, Transition
 from job_engine.core.job_type import JobType, Rate
-from job_engine.core.registry import Registry, default_registry, type_of_path
+from job_engine.core.registry import Registry, default_registry
 from job_engine.core.states import ENDED, Status
 from job_engine.dispatcher import Tick, tick
 from job_engine.enqueueing import build, check_options, moment, resolve
 from job_engine.explaining import explain
 from job_engine.group import Group
 from job_engine.metrics import Metrics, read_metrics
+from job_engine.resolving import code_limits, type_of
 from job_engine.retrying import RetryPlan, plan_retry, retry_many
 from job_engine.runner import Runner
 from job_engine.settings import Settings
 from job_engine.store.adopting import adopt
-from job_engine.store.controls import Limit
 from job_engine.store.reading import Filter
 from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
@@ -55,7 +53,7 @@ class Engine:
         self._rng = rng
         self._threads = threading.local()
         self._workers: list[Worker] = []
-        store.code_limits = self._code_limits
+        store.code_limits = lambda: code_limits(registry)
 
     @classmethod
     def open(
@@ -292,52 +290,15 @@ class Engine:
 
     # For runners ---------------------------------------------------------------------------------------------------
 
-    def type_of(self, job: Job) -> JobType | None:
-        """The job's type, or None where its handler cannot be found."""
-        known = self.registry.get(job.job_type)
-        if known is not None or job.handler is None:
-            return known
-        try:
-            return type_of_path(job.handler)
-        except UnknownJobType:
-            return None
-
-    def unknown_type(self, job: Job) -> JobType:
-        """A type whose handler says that there is none."""
-
-        def handler(**params: Any) -> None:
-            if job.handler is not None:
-                type_of_path(job.handler)  # raises, and says why
-            self.registry[job.job_type]
-
-        return JobType(name=job.job_type, handler=handler, wants_context=False)
+    def type_of(self, job: Job) -> JobType:
+        return type_of(self.registry, job)
 
     def judge(self, job: Job, error: BaseException, seconds: float) -> Outcome:
         """Decide what becomes of an attempt that raised."""
-        job_type = self.type_of(job) or self.unknown_type(job)
+        job_type = self.type_of(job)
         classifier = self.classifier
         if job_type.transient or job_type.permanent:
             classifier = classifier.with_overrides(job_type.transient, job_type.permanent)
         return decide(
             job, error, job_type.retry, classifier, self.store.now(), seconds, self._rng, self.settings.error_bytes
         )
-
-    def look_for_cancel(self, attempt: Attempt) -> None:
-        """Ask the database, now and then, whether somebody wants the attempt's job canceled or has taken it."""
-        now = time.monotonic()
-        if attempt.cancel_requested or attempt.lost or now < attempt.next_cancel_check:
-            return
-        attempt.next_cancel_check = now + self.settings.cancel_check_seconds
-        job = attempt.job
-        current = self.store.get(job.name)
-        if current is None or (current.lease_owner, current.attempts) != (job.lease_owner, job.attempts):
-            attempt.lost = True
-        elif current.cancel_requested_at is not None:
-            attempt.cancel_requested = True
-
-    def _code_limits(self) -> dict[tuple[str, str], Limit]:
-        return {
-            ("type", t.name): Limit(t.concurrency, t.rate)
-            for t in self.registry
-            if t.concurrency is not None or t.rate is not None
-        }

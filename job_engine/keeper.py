@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from job_engine.attempt import Attempt
+from job_engine.attempt import Attempt, look_for_cancel
 from job_engine.core.errors import (
     Interrupt,
     JobCanceled,
@@ -128,7 +128,7 @@ class Keeper:
         elif attempt.progress_is_new and now > attempt.progress_at + self._settings.progress_seconds:
             self._save_progress(attempt, now)
         elif now - attempt.started > self._settings.cancel_check_seconds:
-            self._runner.engine.look_for_cancel(attempt)
+            look_for_cancel(self._runner.engine.store, attempt, self._settings.cancel_check_seconds)
         if self._runner.claimed and (now - attempt.started > HOARD_SECONDS or self._runner.stopping.is_set()):
             self._runner.give_back_unstarted("the worker was busy with a slow job")
 

@@ -125,9 +125,9 @@ class Runner:
 
     def _start(self, job: Job) -> Attempt:
         job_type = self.engine.type_of(job)
-        if job_type is None or self._commits_alone(job, job_type) or job.job_type in self._slow_types:
+        if self._commits_alone(job, job_type) or job.job_type in self._slow_types:
             self.group.write()  # nobody waits for a job that is known to be slow
-        attempt = Attempt(job, job_type or self.engine.unknown_type(job))
+        attempt = Attempt(job, job_type)
         if self.beacon is not None:
             self.beacon.show(job.name, job.attempts, attempt.deadline)
         self.attempt = attempt

@@ -18,12 +18,15 @@ from job_engine.tests.acceptance.waiting import until
 class Pool:
     """One supervisor and the workers it keeps."""
 
-    def __init__(self, url: str, folder: Folder, number: int, processes: int, settings: dict[str, Any]):
+    def __init__(
+        self, url: str, folder: Folder, number: int, processes: int, settings: dict[str, Any], poll: float | None
+    ):
         self.processes = processes
         self.log_file = folder.path / f"pool-{number}.log"
         command = [sys.executable, "-m", "job_engine.cli", "--app", handlers.__name__]
         command += [f"--setting={name}={value}" for name, value in settings.items()]
         command += ["work", f"--processes={processes}", "--log-format=json"]
+        command += [] if poll is None else [f"--poll={poll}"]
         environment = {**os.environ, VARIABLE: str(folder.path), "JOB_ENGINE_DB": url}  # a URL may contain a password
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=environment)
@@ -78,8 +81,9 @@ class Fleet:
         self._url, self._folder, self._settings = url, folder, settings
         self.pools: list[Pool] = []
 
-    def start(self, processes: int = 1, **settings: Any) -> Pool:
-        pool = Pool(self._url, self._folder, len(self.pools) + 1, processes, {**self._settings, **settings})
+    def start(self, processes: int = 1, poll: float | None = None, **settings: Any) -> Pool:
+        number = len(self.pools) + 1
+        pool = Pool(self._url, self._folder, number, processes, {**self._settings, **settings}, poll)
         self.pools.append(pool)
         return pool
 

