@@ -6,9 +6,12 @@ when it ends, the supervisor is gone, and the worker finishes what it has and st
 
 from __future__ import annotations
 
+import faulthandler
 import json
+import select
 import sys
 import threading
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -46,13 +49,24 @@ def main() -> None:
     engine = Engine.open(orders.url, **orders.settings)
     queues = None if orders.queues is None else tuple(orders.queues)
     worker = Worker(engine, orders.worker_id, queues, Beacon(Path(orders.beacon)))
-    threading.Thread(target=_hold_lifeline, args=(worker,), name="job-engine-lifeline", daemon=True).start()
+    patience = engine.settings.lease_seconds + engine.settings.grace_seconds
+    threading.Thread(target=_hold_lifeline, args=(worker, patience), name="job-engine-lifeline", daemon=True).start()
     worker.run(orders.poll_seconds, engine.settings.batch_jobs)
 
 
-def _hold_lifeline(worker: Worker) -> None:
+def _hold_lifeline(worker: Worker, patience: float) -> None:
+    """Wait for the supervisor's end, and meanwhile show that this process's threads still run.
+
+    A handler that keeps the interpreter's lock stops every thread. A supervisor kills such a worker; an orphan has nobody to
+    do that, so a timer outside the interpreter ends the process when this loop cannot set it anew.
+    """
+    while not select.select([sys.stdin], [], [], patience / 4)[0]:
+        faulthandler.dump_traceback_later(patience, exit=True)
     sys.stdin.read()
     worker.leave_supervision()
+    while True:
+        faulthandler.dump_traceback_later(patience, exit=True)
+        time.sleep(patience / 4)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from job_engine.store.sql import SqlStore
 log = logging.getLogger("job_engine.group")
 
 _TRIES = 5
+_LONG_SECONDS, _GAP_SECONDS = 0.01, 0.003  # where there is one writer, after a long turn let others have theirs
 Judge = Callable[[Job, BaseException, float], Outcome]
 _SAVEPOINT = "job_engine_attempt"
 
@@ -41,6 +42,7 @@ class Group:
         self._since = 0.0
         self._session: Session | None = None
         self._open = False  # a transaction is open
+        self._began = 0.0
         self._user: Attempt | None = None  # the attempt whose handler has the connection now
 
     # The handler's connection
@@ -154,8 +156,12 @@ class Group:
         if self._session is None:
             self._session = self.store.connections.open()
         if not self._open:
-            self._session.execute(begin)
+            if begin == self.store.dialect.begin:
+                self._session.begin()
+            else:
+                self._session.execute(begin)
             self._open = True
+            self._began = time.monotonic()
         return self._session
 
     def _write(self) -> None:
@@ -168,6 +174,8 @@ class Group:
             raise LeaseLost("A job of this group was taken from the worker; its writes must not be committed.")
         session.commit()
         self._open = False
+        if self.store.dialect.one_writer and time.monotonic() - self._began > _LONG_SECONDS:
+            time.sleep(_GAP_SECONDS)
         self.alone.difference_update(o.name for o in self._outcomes if not o.give_back)
         self._outcomes = []
         for name in lost:

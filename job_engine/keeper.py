@@ -6,7 +6,6 @@ and commits finished jobs while a slow one runs.
 
 from __future__ import annotations
 
-import faulthandler
 import logging
 import os
 import threading
@@ -44,7 +43,6 @@ class Keeper:
         self._runner = runner
         self._settings = runner.engine.settings
         self._exit_when_overdue = exit_when_overdue
-        self._has_switch = runner.beacon is not None  # a process of our own, not an application's
         self._held: list[str] = []
         self._wake = threading.Event()  # set while a batch is held
         self._closing = threading.Event()
@@ -60,27 +58,16 @@ class Keeper:
             self._thread = threading.Thread(target=self._loop, name="job-engine-keeper", daemon=True)
             self._thread.start()
         self._wake.set()
-        self._arm_dead_mans_switch()
         try:
             yield
         finally:
             self._wake.clear()
             self._held = []
-            if self._has_switch:
-                faulthandler.cancel_dump_traceback_later()
 
     def leave_supervision(self) -> None:
         """The supervisor is gone: from now on this keeper itself ends a process whose handler will not stop."""
         self._runner.beacon = None
         self._exit_when_overdue = True
-
-    def _arm_dead_mans_switch(self) -> None:
-        """End the process when this thread cannot run for a whole lease, because a handler keeps the interpreter's lock.
-
-        Its leases are gone by then. A supervisor kills such a worker earlier; an orphan has nobody else to do it.
-        """
-        if self._has_switch:
-            faulthandler.dump_traceback_later(self._settings.lease_seconds + self._settings.grace_seconds, exit=True)
 
     def close(self) -> None:
         self._closing.set()
@@ -111,7 +98,6 @@ class Keeper:
             self._watch(attempt, now)
         if self._held and now >= self._heartbeat_at:
             self._heartbeat_at = now + self._settings.heartbeat_seconds
-            self._arm_dead_mans_switch()
             self._extend_leases(attempt)
 
     def _watch(self, attempt: Attempt, now: float) -> None:

@@ -86,7 +86,7 @@ class Worker:
         elif not self.runner.stopping.is_set():
             if self.runner.beacon is not None:
                 self.runner.beacon.hide()
-            waiter.wait(min(poll_seconds, self._seconds_to_next_look()))
+            waiter.wait(min(poll_seconds, self._seconds_to_next_look()), self.runner.stopping)
 
     def _tick(self) -> None:
         if not self.supervised and time.monotonic() >= self._next_tick:

@@ -4,7 +4,7 @@ Settings, and why these:
 - Several batch sizes are tried on the machine at hand, and the quickest is compared with. The batch is also how many completions
   it writes at once.
 - An async entrypoint, uvloop, and asyncpg with a pool: claims and completions then overlap, which a single connection
-  does not allow. psycopg is several times slower here.
+  does not allow. Its psycopg driver is much slower.
 - `max_concurrent_tasks` stays unlimited, its default: a limit makes its claim count what runs.
 - Durable tables, its default.
 - No log line for a job: its logger stays at WARNING.

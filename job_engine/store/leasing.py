@@ -36,10 +36,10 @@ def held(session: Session, worker_id: str, names: Sequence[str] | None = None) -
     """Which jobs this worker holds, and which of them somebody wants canceled."""
     those, parameters = ("status = 'Running'", []) if names is None else session.dialect.among("name", names)
     rows = session.rows(
-        f"SELECT name, attempts, cancel_requested_at FROM {{job}} WHERE {those} AND lease_owner = %s ORDER BY name",
+        f"SELECT name, attempts, cancel_requested_at FROM {{job}} WHERE {those} AND lease_owner = %s",
         [*parameters, worker_id],
     )
-    return [Held(name, attempts, requested is not None) for name, attempts, requested in rows]
+    return sorted(Held(name, attempts, requested is not None) for name, attempts, requested in rows)
 
 
 def save_progress(

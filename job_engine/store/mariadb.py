@@ -39,6 +39,7 @@ class MariaDB(Dialect):
         "suffix": " ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin",
     }
     tables_like = "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s"
+    promote_order = ""  # here it would be a sort of everything that is due
     # One lookup for each state: over all three at once, every row would be read.
     next_due = "SELECT MIN(due) FROM ({}) waiting".format(
         " UNION ALL ".join(

@@ -18,11 +18,12 @@ _DUE = "status IN ('Pending', 'Failed', 'Timed Out') AND blockers = 0 AND run_af
 def promote_due(session: Session, now: datetime) -> int:
     """Promote up to one batch of what is due. Call again while it returns a full one."""
     at = session.dialect.to_db(now)
-    if session.row(f"SELECT 1 FROM {{job}} WHERE {_DUE} LIMIT 1", (at,)) is None:
+    order = session.dialect.promote_order
+    if session.row(f"SELECT 1 FROM {{job}} WHERE {_DUE}{order} LIMIT 1", (at,)) is None:
         return 0  # the usual answer, without a transaction
     with session.transaction():
         rows = session.rows(
-            f"SELECT name, status, attempts, queue FROM {{job}} WHERE {_DUE} LIMIT {BATCH}{{skip_locked}}",
+            f"SELECT name, status, attempts, queue FROM {{job}} WHERE {_DUE}{order} LIMIT {BATCH}{{skip_locked}}",
             (at,),
         )
         return _queue(session, rows, now)

@@ -14,8 +14,8 @@ BATCH = 500
 # A parent that has not completed is kept, however old, while a dependent may still run: it would wait for ever, or, with
 # its parent forgotten, run though that never completed.
 _NOT_AWAITED = (
-    "(j.status = 'Completed' OR NOT EXISTS (SELECT 1 FROM {dependency} d JOIN {job} c ON c.name = d.job"
-    " WHERE d.parent = j.name AND c.status <> 'Completed'))"
+    " AND NOT EXISTS (SELECT 1 FROM {dependency} d JOIN {job} c ON c.name = d.job"
+    " WHERE d.parent = j.name AND c.status <> 'Completed')"
 )
 
 
@@ -23,7 +23,7 @@ def prunable(session: Session, status: Status, ended_before: datetime) -> int:
     """How many jobs `prune` would delete."""
     return int(
         session.value(
-            f"SELECT COUNT(*) FROM {{job}} j WHERE j.status = '{_ended(status)}' AND j.ended_at < %s AND {_NOT_AWAITED}",
+            f"SELECT COUNT(*) FROM {{job}} j WHERE {_old(status)}",
             (session.dialect.to_db(ended_before),),
         )
     )
@@ -33,8 +33,8 @@ def prune(session: Session, status: Status, ended_before: datetime, now: datetim
     """Delete up to one batch of jobs of this state with their history. Call again while it returns something."""
     with session.transaction():
         rows = session.rows(
-            f"SELECT j.name, j.job_type, j.organization FROM {{job}} j WHERE j.status = '{_ended(status)}'"
-            f" AND j.ended_at < %s AND {_NOT_AWAITED} ORDER BY j.ended_at LIMIT {BATCH}{{skip_locked_j}}",
+            f"SELECT j.name, j.job_type, j.organization FROM {{job}} j WHERE {_old(status)}"
+            f" ORDER BY j.ended_at LIMIT {BATCH}{{skip_locked_j}}",
             (session.dialect.to_db(ended_before),),
         )
         if not rows:
@@ -52,7 +52,8 @@ def prune(session: Session, status: Status, ended_before: datetime, now: datetim
     return len(rows)
 
 
-def _ended(status: Status) -> Status:
+def _old(status: Status) -> str:
+    """The condition for jobs of this state that ended before a moment and that nobody needs any more."""
     if status not in ENDED:
         raise JobEngineError(f"Jobs that are {status} have not ended and are never pruned.")
-    return status
+    return f"j.status = '{status}' AND j.ended_at < %s{'' if status is Status.COMPLETED else _NOT_AWAITED}"

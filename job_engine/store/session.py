@@ -66,7 +66,7 @@ class Session:
 
     def begin(self) -> None:
         started = time.monotonic()
-        self.execute(self.dialect.begin)
+        self.dialect.begin_transaction(self)
         self.begin_seconds = time.monotonic() - started
 
     def commit(self) -> None:

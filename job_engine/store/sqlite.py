@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import random
 import sqlite3
+import time
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, ClassVar
 
 from job_engine.core.clock import utc
-from job_engine.core.errors import JobEngineError
+from job_engine.core.errors import JobEngineError, StoreUnavailable
 from job_engine.store.dialect import Dialect
 from job_engine.store.session import Session
 from job_engine.store.waiting import SQLiteWaiter, Waiter
@@ -39,6 +42,7 @@ class SQLite(Dialect):
         "suffix": "",
     }
     tables_like = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s"
+    one_writer = True
     begin = "BEGIN IMMEDIATE"
     now = "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')"
     insert_new = "INSERT INTO {job} ({columns}) {source} ON CONFLICT DO NOTHING RETURNING name"
@@ -48,7 +52,7 @@ class SQLite(Dialect):
         " DO UPDATE SET n = n + excluded.n, seconds = seconds + excluded.seconds"
     )
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, busy_seconds: float | None = None):
         super().__init__()
         if path in ("", ":memory:"):
             raise JobEngineError(
@@ -57,12 +61,15 @@ class SQLite(Dialect):
         if sqlite3.sqlite_version_info < (3, 35):
             raise JobEngineError(f"SQLite {sqlite3.sqlite_version} is too old: 3.35 or newer is needed (RETURNING).")
         self.path = path
+        self.busy_seconds = (
+            BUSY_SECONDS if busy_seconds is None else busy_seconds
+        )  # how long to wait for whoever writes
         self.address = f"sqlite:{Path(path).absolute()}"
 
     def connect(self) -> Any:
         try:
             connection = sqlite3.connect(
-                self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+                self.path, self.busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
             )
         except sqlite3.OperationalError as error:
             folder = Path(self.path).absolute().parent
@@ -70,9 +77,31 @@ class SQLite(Dialect):
                 f"The file {self.path} cannot be opened as a database: {error}. "
                 f"Does the folder {folder} exist, and may this user write there?"
             ) from error
-        connection.execute("PRAGMA journal_mode = WAL")
+        if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+            # Several processes may be making the file at once, and this switch alone does not wait for a lock.
+            self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
         connection.execute("PRAGMA synchronous = FULL")
         return connection
+
+    def begin_transaction(self, session: Session) -> None:
+        # SQLite's own waiting looks every 100 ms in the end, and seldom meets the gap between a busy worker's
+        # transactions; looking every millisecond or two, everybody gets a turn.
+        session.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._patiently(lambda: session.execute(self.begin))
+        finally:
+            session.execute(f"PRAGMA busy_timeout = {int(self.busy_seconds * 1000)}")
+
+    def _patiently(self, work: Callable[[], Any]) -> None:
+        until = time.monotonic() + self.busy_seconds
+        while True:
+            try:
+                work()
+                return
+            except (sqlite3.OperationalError, StoreUnavailable) as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+            time.sleep(random.uniform(0.001, 0.003))
 
     def cursor(self, connection: Any) -> Any:
         cursor = connection.cursor()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from job_engine.core.errors import JobEngineError
 from job_engine.store.dialect import Dialect
@@ -13,7 +13,7 @@ def dialect_for(url: str) -> Dialect:
     if scheme == "sqlite":
         from job_engine.store.sqlite import SQLite
 
-        return SQLite(_sqlite_path(url))
+        return SQLite(*_sqlite_file(url))
     if scheme in ("postgresql", "postgres"):
         from job_engine.store.postgresql import PostgreSQL
 
@@ -28,12 +28,19 @@ def dialect_for(url: str) -> Dialect:
     )
 
 
-def _sqlite_path(url: str) -> str:
-    """Three slashes and a relative path, four and an absolute one, as SQLAlchemy has it."""
-    rest = url.partition(":")[2]
-    if not rest.startswith("///"):
-        raise JobEngineError(f"{url!r} cannot be read. Write sqlite:///jobs.db, or sqlite:////var/lib/jobs.db.")
-    return unquote(rest[3:])
+def _sqlite_file(url: str) -> tuple[str, float | None]:
+    """Three slashes and a relative path, four and an absolute one, as SQLAlchemy has it; `?busy_seconds=5` may follow."""
+    rest, _, query = url.partition(":")[2].partition("?")
+    options = dict(parse_qsl(query, keep_blank_values=True))
+    busy_seconds = options.pop("busy_seconds", None)
+    if not rest.startswith("///") or options:
+        raise JobEngineError(
+            f"{url!r} cannot be read. Write sqlite:///jobs.db, sqlite:////var/lib/jobs.db or sqlite:///jobs.db?busy_seconds=5."
+        )
+    try:
+        return unquote(rest[3:]), None if busy_seconds is None else float(busy_seconds)
+    except ValueError:
+        raise JobEngineError(f"busy_seconds is {busy_seconds!r}; it is a number of seconds.") from None
 
 
 def _without_secret(url: str) -> str:

@@ -25,14 +25,15 @@ def wake_this_process(address: str) -> None:
 
 
 class Waiter:
-    """Waits on the process's own condition only."""
+    """Waits on the process's own condition only, which `wake_this_process` ends, also for a worker that shall stop."""
 
     def __init__(self, address: str):
         self._condition = _local[address]
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, stopping: threading.Event) -> None:
         with self._condition:
-            self._condition.wait(max(0.0, seconds))
+            if not stopping.is_set():
+                self._condition.wait(max(0.0, seconds))
 
     def work_came(self) -> None:
         """The last look found work."""
@@ -50,8 +51,8 @@ class BackoffWaiter(Waiter):
         super().__init__(address)
         self._pause = self.FIRST
 
-    def wait(self, seconds: float) -> None:
-        super().wait(min(seconds, self._pause))
+    def wait(self, seconds: float, stopping: threading.Event) -> None:
+        super().wait(min(seconds, self._pause), stopping)
         self._pause = min(self._pause * 1.5, self.LAST)
 
     def work_came(self) -> None:
@@ -68,9 +69,9 @@ class SQLiteWaiter(Waiter):
         self._session = session
         self._version = self._read()
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, stopping: threading.Event) -> None:
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0:
+        while (left := until - time.monotonic()) > 0 and not stopping.is_set():
             with self._condition:
                 if self._condition.wait(min(self.EVERY, left)):
                     return
@@ -91,10 +92,14 @@ class NotifyWaiter(Waiter):
         self._session = session
         session.execute(f"LISTEN {channel}")
 
-    def wait(self, seconds: float) -> None:
+    SLICE = 0.25  # a signal does not end the wait for the server
+
+    def wait(self, seconds: float, stopping: threading.Event) -> None:
+        until = time.monotonic() + seconds
         try:
-            for _ in self._session.connection.notifies(timeout=max(0.0, seconds), stop_after=1):
-                pass
+            while (left := until - time.monotonic()) > 0 and not stopping.is_set():
+                for _ in self._session.connection.notifies(timeout=min(self.SLICE, left), stop_after=1):
+                    return
         except Exception as error:
             raise self._session.translated(error) from error
 

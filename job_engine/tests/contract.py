@@ -709,6 +709,25 @@ class StoreContract:
             case.enqueue(depends_on=[case.enqueue().name, parent])
         assert case.engine.count() == 2
 
+    def test_an_enqueue_repeated_with_its_key_returns_the_job_whatever_became_of_its_parent(self, case: Case) -> None:
+        for end in (lambda p: case.store.cancel(p), self._complete_and_forget(case)):
+            parent = case.enqueue().name
+            first = case.enqueue(depends_on=parent, dedup_key=parent)
+            end(parent)
+            again = case.engine.enqueue_with_answer("work", {"else": parent}, depends_on=parent, dedup_key=parent)
+            assert (again.job.name, again.created) == (first.name, False)
+
+    @staticmethod
+    def _complete_and_forget(case: Case) -> Callable[[str], None]:
+        def act(name: str) -> None:
+            while name not in [job.name for job in case.store.claim_batch("w1", 1)]:
+                pass
+            case.store.mark_success(name, "w1", 1)
+            case.clock.advance(86_400)
+            assert case.store.prune(Status.COMPLETED, case.clock.now) == 1
+
+        return act
+
     def test_dependents_of_a_dead_letter_wait_until_it_is_retried_and_completes(self, case: Case) -> None:
         parent, worker, attempt = case.claimed()
         early = case.enqueue(depends_on=parent).name

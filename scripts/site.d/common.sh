@@ -27,9 +27,11 @@ shout_with_log() {
 }
 
 # Puts the time before each line. In bash, because a fresh machine has no "ts"; without Ctrl-C, because the terminal
-# sends it to everybody and the last lines of a process are the ones worth having.
+# sends it to everybody and the last lines of a process are the ones worth having. It lives as long as what it listens
+# to, so it must not keep our lock.
 stamp() {
 	trap '' INT TERM HUP
+	exec 9>&-
 	local line
 	while IFS= read -r line || [[ -n $line ]]; do printf '%(%Y-%m-%d %H:%M:%S)T %s\n' -1 "$line"; done
 }
@@ -39,8 +41,7 @@ step() {
 	local title=$1 log=$LOGS/setup.log begin=$SECONDS
 	shift
 	say "$title ..."
-	if ! "$@" </dev/null > >(stamp >>"$log") 2>&1; then
-		sleep 0.2 # the last lines are still on their way through the pipe
+	if ! "$@" </dev/null 2>&1 | stamp >>"$log"; then
 		shout_with_log "$title: failed." "$log"
 		return 1
 	fi

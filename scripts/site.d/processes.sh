@@ -132,7 +132,10 @@ stop_process() {
 }
 
 stop_processes() {
-	local name
-	for name in "$@"; do stop_process "$name" & done # they take their time side by side
-	wait
+	local name pids=()
+	for name in "$@"; do # they take their time side by side
+		stop_process "$name" &
+		pids+=($!)
+	done
+	((${#pids[@]} == 0)) || wait "${pids[@]}"
 }

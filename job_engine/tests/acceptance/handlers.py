@@ -173,7 +173,7 @@ def breaking(ctx: JobContext, way: str | None = None, number: int = 0) -> None:
         else:
             ctx.connection.cursor().execute(statement)
     elif way == "commit":  # only the commit itself finds out
-        ctx.connection.cursor().execute("INSERT INTO acceptance_child VALUES (1)")
+        ctx.connection.cursor().execute("INSERT INTO acceptance_child VALUES (1, 2)")
     elif way == "error swallowed":  # on PostgreSQL the transaction is now one that refuses every statement
         try:
             ctx.connection.cursor().execute("SELECT * FROM no_such_table")

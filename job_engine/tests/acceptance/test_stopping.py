@@ -68,10 +68,6 @@ def test_sigterm_gives_back_jobs_that_are_longer_than_the_grace_period(
     assert not effects.recorded(engine)
     assert not fleet.processes()
 
-    fleet.start(len(long))  # where nothing was charged, the first attempt is still to come
-    until(lambda: all(len(has_started(folder, job)) == 2 for job in long), "all jobs to start again")
-    assert [[note.attempt for note in has_started(folder, job)] for job in long] == [[1, 1]] * len(long)
-
 
 def test_a_second_sigterm_stops_at_once_and_gives_everything_back(engine: Engine, fleet: Fleet, folder: Folder) -> None:
     job, neighbours = _one_and_its_neighbours(engine, handlers.STUBBORN, {"way": "swallow"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -138,34 +138,34 @@ class Unprintable(Exception):
         raise RuntimeError("no text")
 
 
-ERRORS = {
-    "NUL": ValueError("a\x00b"),
-    "lone surrogate": ValueError("a\udc80b"),
-    "long": ValueError("x" * 1_000_000),
-    "emoji": ValueError("\U0001f600" * 600),
-    "percent": ValueError("100% %s {job} %(x)s"),
-    "unprintable": Unprintable(),
-    "no arguments": KeyError(),
-    "snooze in words": Snooze(1, "a\x00b\udc80"),
-    "snooze that is no number": Snooze(float("nan")),
-    "snooze for ever": Snooze(float("inf")),
-    "snooze with a wrong type": Snooze("soon", "later"),  # type: ignore[arg-type]
-    "retry_after with a wrong type": TransientError("later", retry_after="soon"),  # type: ignore[arg-type]
-    "retry_after that is no number": TransientError("later", retry_after=float("nan")),
-    "retry_after for ever": TransientError("later", retry_after=float("inf")),
-    "retry_after in the past": TransientError("later", retry_after=-1e9),
-    "exit": SystemExit(3),
-    "generator exit": GeneratorExit(),
+ERRORS: dict[str, Callable[[], BaseException]] = {
+    "NUL": lambda: ValueError("a\x00b"),
+    "lone surrogate": lambda: ValueError("a\udc80b"),
+    "long": lambda: ValueError("x" * 1_000_000),
+    "emoji": lambda: ValueError("\U0001f600" * 600),
+    "percent": lambda: ValueError("100% %s {job} %(x)s"),
+    "unprintable": Unprintable,
+    "no arguments": KeyError,
+    "snooze in words": lambda: Snooze(1, "a\x00b\udc80"),
+    "snooze that is no number": lambda: Snooze(float("nan")),
+    "snooze for ever": lambda: Snooze(float("inf")),
+    "snooze with a wrong type": lambda: Snooze("soon", "later"),  # type: ignore[arg-type]
+    "retry_after with a wrong type": lambda: TransientError("later", retry_after="soon"),  # type: ignore[arg-type]
+    "retry_after that is no number": lambda: TransientError("later", retry_after=float("nan")),
+    "retry_after for ever": lambda: TransientError("later", retry_after=float("inf")),
+    "retry_after in the past": lambda: TransientError("later", retry_after=-1e9),
+    "exit": lambda: SystemExit(3),
+    "generator exit": GeneratorExit,
 }
 
 
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
 def test_whatever_is_raised_is_recorded_and_hurts_no_neighbour(
-    engine: Engine, registry: Registry, error: BaseException
+    engine: Engine, registry: Registry, error: Callable[[], BaseException]
 ) -> None:
     @registry.job("raise")
     def raise_it() -> None:
-        raise error
+        raise error()
 
     registry.job("fine", dedup_window=0)(lambda: None)
     before = engine.enqueue("fine").name
