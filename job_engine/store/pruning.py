@@ -11,6 +11,9 @@ from job_engine.store.session import Session
 
 BATCH = 500
 
+# Says again what the partial index's own condition says: SQLite does not conclude it from one of the three.
+_IN_INDEX = "j.status IN ('Completed', 'Dead Letter', 'Canceled')"
+
 # A parent that has not completed is kept, however old, while a dependent may still run: it would wait for ever, or, with
 # its parent forgotten, run though that never completed.
 _NOT_AWAITED = (
@@ -56,4 +59,5 @@ def _old(status: Status) -> str:
     """The condition for jobs of this state that ended before a moment and that nobody needs any more."""
     if status not in ENDED:
         raise JobEngineError(f"Jobs that are {status} have not ended and are never pruned.")
-    return f"j.status = '{status}' AND j.ended_at < %s{'' if status is Status.COMPLETED else _NOT_AWAITED}"
+    awaited = "" if status is Status.COMPLETED else _NOT_AWAITED
+    return f"{_IN_INDEX} AND j.status = '{status}' AND j.ended_at < %s{awaited}"
