@@ -31,7 +31,7 @@ class Plan:
     console: Console
 
     def jobs_for(self, share: float) -> int:
-        """A slow contender gets a share of the jobs, or a round would take minutes. A shorter queue should help it, if anything."""
+        """A slow contender gets a share of the jobs, or a round would take minutes. That should help it, if anything."""
         return max(100, int(self.jobs * share))
 
 

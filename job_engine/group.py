@@ -63,11 +63,10 @@ class Group:
         return session
 
     def keep_writes(self) -> None:
-        """The handler returned: its writes stay in the group."""
+        """The handler returned: its writes stay in the group, which is busy until `end` adds the outcome to them."""
         with self._lock:
             if self._user is not None and self._session is not None:
                 self._session.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
-                self._user = None  # only now: a failed RELEASE leaves something to undo
 
     def undo_writes(self) -> None:
         """The handler raised: its writes go, its neighbours' stay, if the database still has them."""
@@ -95,9 +94,8 @@ class Group:
                 self._write()
             except LeaseLost as lost:  # a neighbour's: its writes must not be committed, and ours lie above them
                 self._abort(None)
-                raise GivenBack(
-                    "Its writes were rolled back with those of a job that was taken from its worker."
-                ) from lost
+                attempt.undone = GivenBack("Its writes were rolled back with those of a job that was taken away.")
+                raise attempt.undone from lost
             except Exception:
                 self._abort(None)
                 raise
@@ -105,7 +103,14 @@ class Group:
 
     # Finished attempts
 
+    def end(self, outcome: Outcome) -> None:
+        """The outcome of the attempt that had the connection, if any: from now on both are committed together."""
+        with self._lock:
+            self.add(outcome)
+            self._user = None
+
     def add(self, outcome: Outcome) -> None:
+        """An outcome that has nothing to do with whoever has the connection."""
         with self._lock:
             if not self._outcomes:
                 self._since = time.monotonic()
@@ -154,7 +159,7 @@ class Group:
 
     def _begun(self, begin: str) -> Session:
         if self._session is None:
-            self._session = self.store.connections.open()
+            self._session = self.store.connections.open(for_handlers=True)
         if not self._open:
             if begin == self.store.dialect.begin:
                 self._session.begin()
@@ -200,7 +205,7 @@ class Group:
         With `error`, one of those jobs has written what the database refuses to commit. Each of them will be committed alone,
         and the one that fails alone is the one to blame.
         """
-        session, self._session, self._open = self._session, None, False
+        session, self._session, self._open, self._user = self._session, None, False, None
         if session is not None:
             session.rollback()
             session.close()

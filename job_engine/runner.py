@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 import threading
 import time
@@ -12,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
 from job_engine.attempt import Attempt
+from job_engine.calling import call
 from job_engine.context import JobContext
 from job_engine.core import canonical
-from job_engine.core.errors import BadArguments, Interrupt, JobLeaseLost, StoreUnavailable, WorkerStopping
+from job_engine.core.errors import Interrupt, JobLeaseLost, StoreUnavailable, WorkerStopping
 from job_engine.core.job import Job, Outcome
 from job_engine.core.job_type import JobType
 from job_engine.core.states import Status
 from job_engine.group import Group
 from job_engine.interrupts import Interrupter
 from job_engine.keeper import Keeper
+from job_engine.telling import tell
 
 if TYPE_CHECKING:
     from job_engine.beacon import Beacon
@@ -140,10 +141,10 @@ class Runner:
         attempts.set_current(attempt, self.group)
         try:
             self.interrupter.enter(attempt)
-            result = self._call(attempt)
+            result = call(attempt.job_type, attempt.job.params, JobContext(self.engine, attempt, self.group))
             self.interrupter.leave()
-            if attempt.lost:
-                raise JobLeaseLost()
+            if attempt.lost or attempt.undone:
+                raise attempt.undone or JobLeaseLost()
             outcome = self._success(attempt, result)
             self.group.keep_writes()
             return outcome
@@ -153,15 +154,6 @@ class Runner:
             return self._failure(attempt, error)
         finally:
             attempts.set_current(None)
-
-    def _call(self, attempt: Attempt) -> Any:
-        job, job_type = attempt.job, attempt.job_type
-        params = canonical.decode(job.params)
-        arguments = (JobContext(self.engine, attempt, self.group),) if job_type.wants_context else ()
-        try:
-            return job_type.handler(*arguments, **params)
-        except TypeError as error:
-            raise _as_bad_arguments(error, job_type, arguments, params) from error
 
     def _success(self, attempt: Attempt, result: Any) -> Outcome:
         job = attempt.job
@@ -205,9 +197,9 @@ class Runner:
     def _record(self, attempt: Attempt, outcome: Outcome) -> None:
         slow = outcome.duration > self.engine.settings.group_seconds
         (self._slow_types.add if slow else self._slow_types.discard)(attempt.job.job_type)
-        self.group.add(outcome)  # also of a job that was lost: the fence, not this worker, decides
+        self.group.end(outcome)  # also of a job that was lost: the fence, not this worker, decides
         if outcome.status is not Status.COMPLETED and not attempt.lost:
-            _tell(attempt, outcome)
+            tell(attempt.job, outcome)
         if slow or self._commits_alone(attempt.job, attempt.job_type):
             self.group.write()
         else:
@@ -227,44 +219,3 @@ def _given_back(job: Job, reason: str) -> Outcome:
     return Outcome(
         job.name, job.attempts, Status.QUEUED, 0.0, job.job_type, job.organization, give_back=True, reason=reason
     )
-
-
-def _as_bad_arguments(
-    error: TypeError, job_type: JobType, arguments: tuple[Any, ...], params: dict[str, Any]
-) -> TypeError | BadArguments:
-    """A TypeError of the call itself, not of something deeper, means that the parameters do not fit the handler."""
-    frame = error.__traceback__
-    if frame is None or frame.tb_next is not None:
-        return error
-    try:
-        inspect.signature(job_type.handler).bind(*arguments, **params)
-    except (TypeError, ValueError) as mismatch:
-        return BadArguments(f"The handler of {job_type.name} does not accept these parameters: {mismatch}.")
-    return error
-
-
-def _tell(attempt: Attempt, outcome: Outcome) -> None:
-    level = logging.INFO if outcome.give_back else logging.WARNING
-    if outcome.status is Status.DEAD_LETTER:
-        level, then = logging.ERROR, "it needs a person: see `job-engine show` and `job-engine retry`"
-    elif outcome.run_after is not None:
-        then = f"it will run again at {outcome.run_after:%Y-%m-%d %H:%M:%S} UTC"
-    else:
-        then = "it will run again" if outcome.status is Status.QUEUED else "nothing follows"
-    log.log(
-        level,
-        "Job %s of type %s is %s after attempt %s of %s (%s); %s",
-        attempt.job.name,
-        attempt.job.job_type,
-        outcome.status,
-        attempt.job.attempts,
-        attempt.job.max_attempts,
-        outcome.error or outcome.reason,
-        then,
-        extra={"action": str(outcome.status).lower().replace(" ", "_"), **_fields(attempt)},
-    )
-
-
-def _fields(attempt: Attempt) -> dict[str, Any]:
-    job = attempt.job
-    return {"job": job.name, "job_type": job.job_type, "attempt": job.attempts, "organization": job.organization}

@@ -62,10 +62,13 @@ class Connections:
         finally:
             session.close()
 
-    def open(self) -> Session:
+    def open(self, for_handlers: bool = False) -> Session:
         """A connection for the caller alone."""
         try:
-            return Session(self._dialect, self._dialect.connect())
+            session = Session(self._dialect, self._dialect.connect())
+            if for_handlers:
+                self._dialect.prepare_for_handlers(session.connection)
+            return session
         except Exception as error:
             if self._dialect.is_disconnect(error):
                 self.note_trouble()

@@ -71,6 +71,9 @@ class Dialect:
         """A new connection of our own: autocommit, so that every transaction is begun in so many words."""
         raise NotImplementedError
 
+    def prepare_for_handlers(self, connection: Any) -> None:
+        """Let no statement commit by itself when an error has ended the transaction and a handler goes on regardless."""
+
     def cursor(self, connection: Any) -> Any:
         """A cursor that returns plain tuples, however the connection's owner has set it up."""
         return connection.cursor()

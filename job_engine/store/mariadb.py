@@ -85,6 +85,9 @@ class MariaDB(Dialect):
             init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
         )
 
+    def prepare_for_handlers(self, connection: Any) -> None:
+        connection.autocommit(False)  # a deadlock ends the whole transaction, savepoints and all
+
     def cursor(self, connection: Any) -> Any:
         if isinstance(connection, self._pymysql.connections.Connection):
             return connection.cursor(self._pymysql.cursors.Cursor)

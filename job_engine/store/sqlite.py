@@ -83,6 +83,9 @@ class SQLite(Dialect):
         connection.execute("PRAGMA synchronous = FULL")
         return connection
 
+    def prepare_for_handlers(self, connection: Any) -> None:
+        connection.isolation_level = "IMMEDIATE"  # a full disk ends the whole transaction
+
     def begin_transaction(self, session: Session) -> None:
         # SQLite's own waiting looks every 100 ms in the end, and seldom meets the gap between a busy worker's
         # transactions; looking every millisecond or two, everybody gets a turn.

@@ -163,7 +163,8 @@ class Case:
             return self.enqueue(run_after=3600).name
         if status is Status.QUEUED:
             return self.enqueue().name
-        name, worker, attempt = claim = self.claimed()
+        claim = self.claimed()
+        name = claim[0]
         if status is Status.COMPLETED:
             self.store.mark_success(*claim)
         elif status is Status.FAILED:
@@ -256,7 +257,7 @@ class StoreContract:
             assert sorted(filter(None, served[start : start + 3])) == sorted(organizations), served
 
     def test_every_organization_is_served_however_many_there_are(self, case: Case) -> None:
-        organizations = {f"organization {i:03}" for i in range(450)}
+        organizations = {f"organization {i:03}" for i in range(230)}
         for organization in organizations:
             case.enqueue(organization=organization)
         served: list[str | None] = []
@@ -571,7 +572,7 @@ class StoreContract:
             assert (answer.job.name, answer.created) == (first.name, False)
 
     def test_dedup_keys_that_differ_in_any_character_are_different(self, case: Case) -> None:
-        keys = ["k", "K", "k ", " k", "ķ", "k\t", "k|", "ｋ"]
+        keys = ["k", "K", "k ", " k", "ķ", "k\t", "k|", "\uff4b"]
         answers = [case.engine.enqueue_with_answer("work", {"key": i}, dedup_key=k) for i, k in enumerate(keys)]
         assert [answer.created for answer in answers] == [True] * len(keys)
         assert len({answer.job.name for answer in answers}) == len(keys)
@@ -811,6 +812,11 @@ class StoreContract:
         case.clock.advance(5 * 86_400)
         assert case.store.prune(Status.DEAD_LETTER, case.clock.now) == 0
         case.store.cancel(child)
+        assert (
+            case.store.prune(Status.DEAD_LETTER, case.clock.now) == 0
+        )  # the child may be retried, and would wait again
+        case.clock.advance(1)
+        assert case.store.prune(Status.CANCELED, case.clock.now) == 1
         assert case.store.prune(Status.DEAD_LETTER, case.clock.now) == 1
         check_ledger(case.engine)
 

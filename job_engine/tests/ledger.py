@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 from job_engine.core.job import Job
 from job_engine.core.priority import PRIORITIES
@@ -25,7 +26,7 @@ def check_ledger(engine: Engine) -> None:
 def check_history(engine: Engine, job: Job) -> None:
     history = engine.history(job.name)
     assert history[0].from_status is None and history[0].to_status in INITIAL, history
-    for earlier, later in zip(history, history[1:], strict=False):
+    for earlier, later in pairwise(history):
         assert later.from_status is earlier.to_status, f"{job.name}: a gap between {earlier} and {later}"
         assert later.to_status in TRANSITIONS[earlier.to_status], f"{job.name}: {later} is no legal move"
         assert later.at >= earlier.at, f"{job.name}: {later} came before {earlier}"

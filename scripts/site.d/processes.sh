@@ -64,9 +64,18 @@ works() {
 	web) curl -fsS -o /dev/null --max-time 20 -H "Host: $SITE" "http://$HOST:$(recorded_port web)/api/method/ping" ;;
 	socketio) port_is_taken "$(recorded_port socketio)" ;;
 	scheduler) true ;;
-	# A worker that is ready has registered itself under a name that contains its pid.
-	worker-*) redis-cli -p "$(server_port "$(server_url redis-queue)")" SMEMBERS rq:workers | grep -q "\.$pid\b" ;;
+	worker-*) has_registered "$pid" ;;
 	esac 2>/dev/null
+}
+
+# A worker that is ready has written its pid into Redis.
+has_registered() {
+	local queue worker
+	queue=(redis-cli -h "$HOST" -p "$(server_port "$(server_url redis-queue)")")
+	for worker in $("${queue[@]}" SMEMBERS rq:workers); do
+		if [[ $("${queue[@]}" HGET "$worker" pid) == "$1" ]]; then return; fi
+	done
+	return 1
 }
 
 has_settled() { works "$1" || ! running_pid "$1" >/dev/null; }

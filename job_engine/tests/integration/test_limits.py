@@ -136,7 +136,7 @@ def test_an_exhausted_limit_of_high_priority_does_not_hold_up_the_rest(engine: E
 def test_limits_hold_under_claimers_that_come_at_the_same_moment(
     engine: Engine, scope: str, limit: dict[str, Any]
 ) -> None:
-    for round_ in range(8):
+    for round_ in range(5):
         type_, organization = f"type{round_}", f"organization{round_}"
         engine.registry.job(type_, dedup_window=0)(lambda **params: None)
         engine.limit(scope, type_ if scope == "type" else organization, **limit)

@@ -333,7 +333,7 @@ def test_sqlite_agrees_with_the_model(tmp_path: Path, monkeypatch: pytest.Monkey
     def open_engine(clock: FrozenClock, registry: Registry) -> Engine:
         return Engine.open(f"sqlite:///{tmp_path}/{next(files)}.db", clock=clock, registry=registry)
 
-    _run(open_engine, examples=300, steps=50)
+    _run(open_engine, examples=200, steps=50)
 
 
 @pytest.mark.parametrize(
@@ -349,4 +349,4 @@ def test_a_server_agrees_with_the_model(database: str, request: pytest.FixtureRe
                 session.execute(f"DELETE FROM {{{table}}}")
         return engine
 
-    _run(open_engine, examples=12, steps=40)
+    _run(open_engine, examples=10, steps=40)

@@ -31,7 +31,7 @@ def test_many_processes_that_open_a_new_database_at_once_all_succeed(blank_datab
 def test_tables_of_a_newer_version_are_left_alone(blank_database_url: str) -> None:
     with closing(Engine.open(blank_database_url)) as engine, engine.store.transaction() as session:
         session.execute("UPDATE {meta} SET value = '99' WHERE name = 'schema_version'")
-    with pytest.raises(JobEngineError, match="99.*newer"):
+    with pytest.raises(JobEngineError, match=r"99.*newer"):
         Engine.open(blank_database_url)
 
 

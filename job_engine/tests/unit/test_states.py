@@ -77,9 +77,9 @@ def test_every_state_can_be_reached_and_only_completed_is_final() -> None:
 
 
 def test_the_groups_of_states_follow_from_the_table() -> None:
-    assert ACTIVE | ENDED == set(Status) and not ACTIVE & ENDED
-    assert ENDED == {Status.COMPLETED, Status.DEAD_LETTER, Status.CANCELED}
-    assert RETRYABLE == ENDED - {Status.COMPLETED}
+    assert set(Status) == ACTIVE | ENDED and not ACTIVE & ENDED
+    assert {Status.COMPLETED, Status.DEAD_LETTER, Status.CANCELED} == ENDED
+    assert ENDED - {Status.COMPLETED} == RETRYABLE
     assert CANCELABLE == ACTIVE == sources(Status.CANCELED)
-    assert WAITING == {Status.PENDING, Status.FAILED, Status.TIMED_OUT}
+    assert {Status.PENDING, Status.FAILED, Status.TIMED_OUT} == WAITING
     assert sources(Status.RUNNING) == {Status.QUEUED}

@@ -1,0 +1,34 @@
+"""Call a handler with a job's parameters."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from job_engine.context import JobContext
+from job_engine.core import canonical
+from job_engine.core.errors import BadArguments
+from job_engine.core.job_type import JobType
+
+
+def call(job_type: JobType, params: str, context: JobContext) -> Any:
+    keywords = canonical.decode(params)
+    arguments = (context,) if job_type.wants_context else ()
+    try:
+        return job_type.handler(*arguments, **keywords)
+    except TypeError as error:
+        raise _as_bad_arguments(error, job_type, arguments, keywords) from error
+
+
+def _as_bad_arguments(
+    error: TypeError, job_type: JobType, arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> TypeError | BadArguments:
+    """A TypeError of the call itself, not of something deeper, means that the parameters do not fit the handler."""
+    frame = error.__traceback__
+    if frame is None or frame.tb_next is not None:
+        return error
+    try:
+        inspect.signature(job_type.handler).bind(*arguments, **keywords)
+    except (TypeError, ValueError) as mismatch:
+        return BadArguments(f"The handler of {job_type.name} does not accept these parameters: {mismatch}.")
+    return error
