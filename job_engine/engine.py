@@ -169,6 +169,7 @@ class Engine:
             if not n:
                 break
             ran += n
+        runner.group.write()
         return ran
 
     def run_forever(

@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from job_engine.attempt import Attempt
 from job_engine.core.error_text import describe
@@ -43,6 +44,8 @@ class Group:
         self._session: Session | None = None
         self._open = False  # a transaction is open
         self._began = 0.0
+        self._courier: ThreadPoolExecutor | None = None
+        self._on_its_way: tuple[list[Outcome], Future[set[str]]] | None = None
         self._user: Attempt | None = None  # the attempt whose handler has the connection now
 
     # The handler's connection
@@ -128,9 +131,42 @@ class Group:
         """A handler has the connection: the group cannot be written before it returns."""
         return self._user is not None
 
+    def hand_over(self) -> None:
+        """Commit what is finished in another thread while this one goes on: the database and Python work side by side.
+
+        Not where a handler's writes are part of it, nor where only one can write at a time. At most one group is on its way.
+        """
+        with self._lock:
+            if self._open or self.store.dialect.one_writer:
+                self.write()
+                return
+            self._arrive()
+            if self._outcomes:
+                outcomes, self._outcomes = self._outcomes, []
+                if self._courier is None:
+                    self._courier = ThreadPoolExecutor(1, "job-engine-courier")
+                self._on_its_way = outcomes, self._courier.submit(self.store.finish, self._worker_id, outcomes)
+
+    def _arrive(self) -> None:
+        """Wait for the group that is on its way. What could not be written comes back."""
+        if self._on_its_way is None:
+            return
+        (outcomes, future), self._on_its_way = self._on_its_way, None
+        try:
+            self._tell_lost(future.result())
+        except Exception as error:
+            log.warning("A group of finished jobs could not be written and is tried again: %s", error)
+            self._outcomes = outcomes + self._outcomes
+
+    @property
+    def has_unwritten(self) -> bool:
+        """Something is finished that the database may not know of yet."""
+        return self._on_its_way is not None or bool(self._outcomes)
+
     def write(self) -> None:
         """Commit what is finished. Raises StoreUnavailable, keeping what can be written later."""
         with self._lock:
+            self._arrive()
             for _ in range(_TRIES):
                 try:
                     self._write()
@@ -148,10 +184,13 @@ class Group:
         if self.is_due and not self.is_busy:
             with self._lock:
                 if self.is_due and not self.is_busy:
-                    self.write()
+                    self.hand_over()
 
     def close(self) -> None:
         with self._lock:
+            if self._courier is not None:
+                self._courier.submit(self.store.close)
+                self._courier.shutdown()
             if self._session is not None:
                 self._session.rollback()
                 self._session.close()
@@ -183,7 +222,10 @@ class Group:
             time.sleep(_GAP_SECONDS)
         self.alone.difference_update(o.name for o in self._outcomes if not o.give_back)
         self._outcomes = []
-        for name in lost:
+        self._tell_lost(lost)
+
+    def _tell_lost(self, names: set[str]) -> None:
+        for name in names:
             log.warning("Job %s was no longer this worker's; its outcome was not recorded", name, extra={"job": name})
 
     def _write_one_by_one(self) -> None:
@@ -236,13 +278,17 @@ def _given_back(outcome: Outcome) -> Outcome:
 
 def _unwritable(outcome: Outcome, error: Exception) -> Outcome:
     text = describe(error)
-    return Outcome(
-        outcome.name,
-        outcome.attempt,
-        Status.DEAD_LETTER,
-        outcome.duration,
-        outcome.job_type,
-        outcome.organization,
+    return dataclasses.replace(
+        outcome,
+        status=Status.DEAD_LETTER,
+        give_back=False,
+        used_connection=False,
+        result=None,
+        progress=None,
+        progress_message=None,
+        run_after=None,
+        processed=None,
+        failed=None,
         error=text.summary,
         error_type="Permanent",
         traceback=text.traceback,

@@ -58,8 +58,7 @@ class Runner:
 
     def run_batch(self, limit: int) -> int:
         """Claim and run up to `limit` jobs. Returns how many were run; 0 when none could be claimed."""
-        self.group.write()  # what an unreachable database left behind
-        jobs = self.engine.store.claim_batch(self.worker_id, min(limit, self._batch_size()), self.queues)
+        jobs = self._claim(min(limit, self._batch_size()))
         if not jobs:
             return 0
         ran = 0
@@ -75,12 +74,22 @@ class Runner:
                         raise StoreUnavailable(f"The database went away while a job ran: {outage}") from outage
             finally:
                 self.give_back_unstarted("the worker stopped before it started this job")
-                self.group.write()
+                self.group.hand_over()
         if self._keyboard_interrupt is not None:  # everything is given back; now let the program end
             raise self._keyboard_interrupt
         if ran:
             self._seconds_per_job += ((time.monotonic() - started) / ran - self._seconds_per_job) * 0.5
         return ran
+
+    def _claim(self, limit: int) -> list[Job]:
+        store = self.engine.store
+        jobs = store.claim_batch(self.worker_id, limit, self.queues)
+        if (
+            not jobs and self.group.has_unwritten
+        ):  # what this worker has finished may make room for more, or unblock some
+            self.group.write()
+            jobs = store.claim_batch(self.worker_id, limit, self.queues)
+        return jobs
 
     def _batch_size(self) -> int:
         settings = self.engine.settings
@@ -159,13 +168,10 @@ class Runner:
         job = attempt.job
         limit = self.engine.settings.payload_bytes
         processed, failed = attempt.counts
-        return Outcome(
-            job.name,
-            job.attempts,
+        return Outcome.of(
+            job,
             Status.COMPLETED,
             attempt.seconds,
-            job.job_type,
-            job.organization,
             result=None if result is None else canonical.encode(result, "result", limit, must_be_object=False),
             progress_message=attempt.message,
             processed=processed,
@@ -216,6 +222,4 @@ class Runner:
 
 
 def _given_back(job: Job, reason: str) -> Outcome:
-    return Outcome(
-        job.name, job.attempts, Status.QUEUED, 0.0, job.job_type, job.organization, give_back=True, reason=reason
-    )
+    return Outcome.of(job, Status.QUEUED, give_back=True, reason=reason)

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from job_engine.engine import Engine
 
 
+NEIGHBOUR = "its worker ended because of another job"
+
+
 def settle(engine: Engine, worker_id: str, guilty: str | None, attempt: int, interruption: Interrupt | None) -> None:
     """Record how the guilty job's attempt ended (None: the worker was lost with it) and give back everything else."""
     outcomes: list[Outcome] = []
@@ -20,26 +23,13 @@ def settle(engine: Engine, worker_id: str, guilty: str | None, attempt: int, int
         if job is None:
             continue
         if (held.name, held.attempt) != (guilty, attempt):
-            outcomes.append(_given_back(job))
+            outcomes.append(Outcome.of(job, Status.QUEUED, give_back=True, reason=NEIGHBOUR))
         elif interruption is not None:
             outcomes.append(engine.judge(job, interruption, _seconds(engine, job)))
         else:
             engine.store.end_lost_attempt(held.name, worker_id, held.attempt)
     if outcomes:
         engine.store.finish(worker_id, outcomes)
-
-
-def _given_back(job: Job) -> Outcome:
-    return Outcome(
-        job.name,
-        job.attempts,
-        Status.QUEUED,
-        0.0,
-        job.job_type,
-        job.organization,
-        give_back=True,
-        reason="its worker ended because of another job",
-    )
 
 
 def _seconds(engine: Engine, job: Job) -> float:

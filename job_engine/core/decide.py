@@ -24,7 +24,7 @@ def decide(
     rng: random.Random | None = None,
     error_bytes: int = 8192,
 ) -> Outcome:
-    base = Outcome(job.name, job.attempts, Status.FAILED, duration, job.job_type, job.organization)
+    base = Outcome.of(job, Status.FAILED, duration)
     if isinstance(error, Snooze):
         return _snoozed(base, error, now)
     if isinstance(error, GivenBack):

@@ -96,6 +96,7 @@ class Outcome:
     duration: float = 0.0
     job_type: str = ""
     organization: str | None = None
+    claimed_at: datetime | None = None
     result: str | None = None
     progress: float | None = None
     progress_message: str | None = None
@@ -109,3 +110,8 @@ class Outcome:
     give_back: bool = False  # the claim was not used: the attempt is not charged
     actor: str | None = None  # None: the worker itself
     used_connection: bool = False  # the handler wrote through the engine's own transaction
+
+    @classmethod
+    def of(cls, job: Job, status: Status, duration: float = 0.0, **details: Any) -> Outcome:
+        """How the attempt of a running job ended."""
+        return cls(job.name, job.attempts, status, duration, job.job_type, job.organization, job.started_at, **details)

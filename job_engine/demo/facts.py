@@ -8,8 +8,7 @@ from job_engine.demo.verdict import Facts, JobFact
 from job_engine.engine import Engine
 
 _HISTORY = """
-SELECT job, SUM(to_status = 'Completed'), MIN(CASE WHEN to_status = 'Running' THEN id END),
-    MIN(CASE WHEN to_status = 'Completed' THEN id END)
+SELECT job, SUM(to_status = 'Completed'), MIN(claimed_at), MIN(CASE WHEN to_status = 'Completed' THEN creation END)
 FROM {log} GROUP BY job
 """
 

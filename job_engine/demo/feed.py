@@ -11,10 +11,7 @@ from job_engine.engine import Engine
 from job_engine.store.reading import Filter
 from job_engine.store.workers import Worker
 
-_NEWS = (
-    "SELECT id, job, from_status, to_status, attempt, error, reason FROM {log} WHERE id > %s AND to_status <> 'Running'"
-    " ORDER BY id"
-)
+_NEWS = "SELECT id, job, from_status, to_status, attempt, error, reason FROM {log} WHERE id > %s ORDER BY id"
 
 
 @dataclass(frozen=True, slots=True)

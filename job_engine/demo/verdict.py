@@ -19,8 +19,8 @@ class JobFact:
     lost: int
     effects: int = 0  # how often its handler's effect was recorded
     completions: int = 0  # how often its history says Completed
-    claimed_at: int | None = None  # the line of the execution log with its first claim,
-    completed_at: int | None = None  # and that with its first completion
+    claimed_at: str | None = None  # when it was first claimed,
+    completed_at: str | None = None  # and when it first completed
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def _dependents(roll: Roll, facts: Facts) -> Count:
             and child is not None
             and parent.completed_at is not None
             and child.claimed_at is not None
-            and parent.completed_at < child.claimed_at
+            and parent.completed_at <= child.claimed_at
         )
         if not in_order:
             early.append(f"{p.label}: it did not run after {p.after}")

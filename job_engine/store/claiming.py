@@ -11,7 +11,7 @@ from itertools import groupby
 from job_engine.core.fairness import Candidate, pick, shares, turns
 from job_engine.core.job import Job
 from job_engine.core.priority import Lane, lane_ranges
-from job_engine.store import controls, logbook, stats
+from job_engine.store import controls, stats
 from job_engine.store.controls import Key, Limit
 from job_engine.store.rows import CLAIM_COLUMNS, claimed_from_row
 from job_engine.store.session import Session
@@ -152,6 +152,5 @@ def _take(session: Session, names: list[str], worker_id: str, now: datetime, lea
         rows = session.rows(f"SELECT {CLAIM_COLUMNS} FROM {{job}} WHERE {those}", parameters)
     by_name = {row[0]: claimed_from_row(dialect, row, worker_id, until, now) for row in rows}
     jobs = [by_name[name] for name in names]
-    logbook.record_claims(session, jobs)
     stats.record_claims(session, jobs, worker_id, now)
     return jobs

@@ -1,4 +1,8 @@
-"""The execution log: one row for every change of state."""
+"""The execution log: one row for every change of state, except that an attempt is one row.
+
+That a job became Running is told by the row of the attempt's end, and by the job itself until then: half the rows, and one
+statement less in every claim.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,8 @@ _INSERT = "INSERT INTO {log} ({columns}) {source}"
 _COLUMNS = (
     "job, creation, from_status, to_status, attempt, actor, duration, error_type, error, reason, processed, failed"
 )
+_ATTEMPT_COLUMNS = f"{_COLUMNS}, worker, claimed_at"
 _TEXT = 500  # characters of an error or a reason; the job itself has the whole
-
-
-def record_claims(session: Session, jobs: Sequence[Job]) -> None:
-    those, parameters = session.dialect.among("name", [job.name for job in jobs])
-    session.execute(
-        "INSERT INTO {log} (job, creation, from_status, to_status, attempt, actor)"
-        f" SELECT name, started_at, 'Queued', 'Running', attempts, lease_owner FROM {{job}} WHERE {those}",
-        parameters,
-    )
 
 
 def record_outcomes(session: Session, outcomes: Sequence[Outcome], worker_id: str, now: datetime) -> None:
@@ -42,11 +38,13 @@ def record_outcomes(session: Session, outcomes: Sequence[Outcome], worker_id: st
             _short(o.reason),
             o.processed,
             o.failed,
+            worker_id,
+            session.dialect.to_db(o.claimed_at),
         )
         for o in outcomes
     ]
     if rows:
-        session.insert(_INSERT, _COLUMNS, rows)
+        session.insert(_INSERT, _ATTEMPT_COLUMNS, rows)
 
 
 def record(session: Session, entries: Sequence[tuple[str, Transition]]) -> None:
@@ -75,15 +73,19 @@ def record(session: Session, entries: Sequence[tuple[str, Transition]]) -> None:
 
 def history(session: Session, job: Job) -> list[Transition]:
     """The job's life from its creation on, oldest first."""
-    rows = session.rows(
-        "SELECT creation, from_status, to_status, attempt, actor, duration, error_type, error, reason, processed, failed"
-        " FROM {log} WHERE job = %s ORDER BY id",
+    from_db = session.dialect.from_db
+    entries: list[Transition] = []
+    for worker, claimed_at, creation, before, after, attempt, *rest in session.rows(
+        f"SELECT worker, claimed_at, {_COLUMNS.removeprefix('job, ')} FROM {{log}} WHERE job = %s ORDER BY id",
         (job.name,),
-    )
-    entries = [
-        Transition(session.dialect.from_db(row[0]) or job.creation, Status(row[1]), Status(row[2]), *row[3:])
-        for row in rows
-    ]
+    ):
+        at = from_db(creation) or job.creation
+        if before == Status.RUNNING:
+            entries.append(Transition(from_db(claimed_at) or at, Status.QUEUED, Status.RUNNING, attempt, worker))
+        entries.append(Transition(at, Status(before), Status(after), attempt, *rest))
+    if job.status is Status.RUNNING:
+        started = job.started_at or job.modified
+        entries.append(Transition(started, Status.QUEUED, Status.RUNNING, job.attempts, job.lease_owner))
     first = (entries[0].from_status if entries else None) or job.status
     return [Transition(job.creation, None, first, 0, job.user), *entries]
 

@@ -18,7 +18,7 @@ from job_engine.store.waiting import NotifyWaiter, Waiter
 CHANNEL = "job_engine"
 
 _FIELD_TYPES = {
-    **dict.fromkeys(("creation", "modified", "run_after", "at"), "timestamptz"),
+    **dict.fromkeys(("creation", "modified", "run_after", "at", "claimed_at"), "timestamptz"),
     **dict.fromkeys(
         ("max_attempts", "timeout", "blockers", "attempt", "processed", "failed", "bucket", "shard"), "integer"
     ),
@@ -110,14 +110,18 @@ class PostgreSQL(Dialect):
         return None if value is None else value.astimezone(timezone.utc)
 
     def insert_of(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> tuple[str, Any]:
-        # One parameter however many rows: a statement that stays prepared, and no time spent on thousands of placeholders.
+        # One document however many rows: a statement that stays prepared, and no time spent on thousands of placeholders.
+        # What is the same in all rows goes beside it.
         names = columns.split(", ")
-        fields = ", ".join(f"{name} {_FIELD_TYPES.get(name, 'text')}" for name in names)
-        source = f"SELECT {columns} FROM json_to_recordset(%s::json) AS r ({fields})"
+        varies = [any(row[i] != rows[0][i] for row in rows) for i in range(len(names))]
+        fields = ", ".join(_typed(name) for name, v in zip(names, varies, strict=True) if v) or "nothing text"
+        wanted = ", ".join(name if v else f"%s::{_type_of(name)}" for name, v in zip(names, varies, strict=True))
+        source = f"SELECT {wanted} FROM json_to_recordset(%s::json) AS r ({fields})"
         template = statement.replace("{columns}", columns).replace("{source}", source)
-        keys = [name.strip("{}") for name in names]
-        records = [dict(zip(keys, row, strict=True)) for row in rows]
-        return self.sql(template), (json.dumps(records, default=datetime.isoformat),)
+        keys = [(i, name.strip("{}")) for i, name in enumerate(names) if varies[i]]
+        records = [{key: row[i] for i, key in keys} for row in rows]
+        constants = [rows[0][i] for i, v in enumerate(varies) if not v]
+        return self.sql(template), (*constants, json.dumps(records, default=datetime.isoformat))
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         # One prepared statement for lists of any length. The literal is written here: the driver takes ten times as long.
@@ -136,6 +140,14 @@ class PostgreSQL(Dialect):
     def announce(self, session: Session, queues: Iterable[str]) -> None:
         for queue in queues:
             session.execute("SELECT pg_notify(%s, %s)", (CHANNEL, queue))
+
+
+def _type_of(column: str) -> str:
+    return _FIELD_TYPES.get(column, "text")
+
+
+def _typed(column: str) -> str:
+    return f"{column} {_type_of(column)}"
 
 
 def _escaped(value: str) -> str:

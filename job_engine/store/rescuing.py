@@ -59,6 +59,7 @@ def _end(session: Session, row: tuple, now: datetime) -> None:  # type: ignore[t
                 duration=max(0.0, (now - started).total_seconds()),
                 job_type=job_type,
                 organization=organization,
+                claimed_at=started,
                 error=error,
                 error_type="Transient",
                 reason=WORKER_LOST,

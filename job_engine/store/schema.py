@@ -66,6 +66,8 @@ CREATE TABLE IF NOT EXISTS {log} (
     to_status {key} NOT NULL,
     attempt integer NOT NULL,
     actor {key},
+    worker {key},
+    claimed_at {time} NULL,
     duration double precision,
     error_type {key},
     error {text},

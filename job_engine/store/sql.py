@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -145,10 +146,10 @@ class SqlStore(Store):
 
     def _finish_one(self, worker_id: str, name: str, attempt: int, status: Status, **details: Any) -> None:
         def write(session: Session) -> set[str]:
-            row = session.row("SELECT job_type, organization FROM {job} WHERE name = %s", (name,))
-            if row is None:
+            job = reading.get(session, name)
+            if job is None:
                 raise JobNotFound(f"There is no job {name}.", name=name)
-            outcome = Outcome(name, attempt, status, job_type=row[0], organization=row[1], **details)
+            outcome = replace(Outcome.of(job, status, **details), attempt=attempt)
             return finishing.finish(session, worker_id, [outcome], self.now())
 
         if self._write(write):

@@ -124,12 +124,17 @@ migrate_app() {
 	local schema
 	schema=$(schema_fingerprint)
 	if remembers "$SITE.schema" "$schema"; then return; fi
-	if bench --site "$SITE" list-apps 2>/dev/null | grep -q '^job_engine\b'; then
-		step "migrating $SITE" bench --site "$SITE" migrate || return 1
-	else
-		step "installing the app on $SITE" bench --site "$SITE" install-app job_engine || return 1
-	fi
+	step "bringing $SITE up to date with the app" install_and_migrate || return 1
 	remember "$SITE.schema" "$schema"
+}
+
+# The cache first: Frappe keeps the list of all apps' modules there, and with a list from before the app was linked
+# install-app succeeds without creating a single table. It does nothing where the app is installed; list-apps is no way
+# to find out, because it answers from a table that only migrate and uninstall-app write.
+install_and_migrate() {
+	bench --site "$SITE" clear-cache &&
+		bench --site "$SITE" install-app job_engine &&
+		bench --site "$SITE" migrate
 }
 
 build_app() {

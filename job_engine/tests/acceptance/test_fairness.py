@@ -47,7 +47,7 @@ def _batches_between(engine: Engine, after: datetime, before: datetime) -> int:
     with engine.store.session() as session:
         return int(
             session.value(
-                "SELECT COUNT(DISTINCT creation) FROM {log} WHERE to_status = 'Running' AND creation > %s AND creation < %s",
+                "SELECT COUNT(DISTINCT claimed_at) FROM {log} WHERE claimed_at > %s AND claimed_at < %s",
                 (to_db(after), to_db(before)),
             )
         )

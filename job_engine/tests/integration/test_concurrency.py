@@ -50,7 +50,9 @@ def _take_part(engine: Engine, clock: FrozenClock, shared: list[str], rng: rando
 Held = list[tuple[str, int]]
 
 
-def _enqueue(engine: Engine, clock: FrozenClock, shared: list[str], rng: random.Random, worker: str, held: Held) -> None:
+def _enqueue(
+    engine: Engine, clock: FrozenClock, shared: list[str], rng: random.Random, worker: str, held: Held
+) -> None:
     parents = rng.sample(shared[-10:], rng.randint(0, 2))
     params = [{"n": rng.randrange(40)} for _ in range(rng.randint(1, 5))]
     key = rng.choice([None, None, f"k{rng.randrange(5)}"])
