@@ -50,6 +50,7 @@ def main() -> None:
     queues = None if orders.queues is None else tuple(orders.queues)
     worker = Worker(engine, orders.worker_id, queues, Beacon(Path(orders.beacon)))
     patience = engine.settings.lease_seconds + engine.settings.grace_seconds
+    faulthandler.dump_traceback_later(patience, exit=True)
     threading.Thread(target=_hold_lifeline, args=(worker, patience), name="job-engine-lifeline", daemon=True).start()
     worker.run(orders.poll_seconds, engine.settings.batch_jobs)
 
@@ -60,8 +61,10 @@ def _hold_lifeline(worker: Worker, patience: float) -> None:
     A handler that keeps the interpreter's lock stops every thread. A supervisor kills such a worker; an orphan has nobody to
     do that, so a timer outside the interpreter ends the process when this loop cannot set it anew.
     """
-    while not select.select([sys.stdin], [], [], patience / 4)[0]:
+    while True:
         faulthandler.dump_traceback_later(patience, exit=True)
+        if select.select([sys.stdin], [], [], patience / 4)[0]:
+            break
     sys.stdin.read()
     worker.leave_supervision()
     while True:

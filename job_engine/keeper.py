@@ -167,7 +167,6 @@ class Keeper:
         """The handler would not stop. Under a supervisor the process is about to be killed; otherwise it is on us."""
         if self._runner.beacon is not None or attempt.lost or self._runner.attempt is not attempt:
             return
-        attempt.lost = True
         assert attempt.interruption is not None
         log.error(
             "Job %s did not stop within its grace period after being told to (%s)",
@@ -178,5 +177,6 @@ class Keeper:
         settle(
             self._runner.engine, self._runner.worker_id, attempt.job.name, attempt.job.attempts, attempt.interruption
         )
+        attempt.lost = True  # not before it is settled: with the database away, the next look tries again
         if self._exit_when_overdue:
             os._exit(EXIT_OVERDUE)

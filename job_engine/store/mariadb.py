@@ -36,6 +36,7 @@ class MariaDB(Dialect):
         "long": "mediumtext",
         "time": "datetime(6)",
         "serial": "bigint PRIMARY KEY AUTO_INCREMENT",
+        "log_key": "",
         "suffix": " ENGINE=InnoDB ROW_FORMAT=DYNAMIC DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_nopad_bin",
     }
     tables_like = "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s"

@@ -44,7 +44,8 @@ class PostgreSQL(Dialect):
         "text": "text",
         "long": "text",
         "time": "timestamptz",
-        "serial": "bigserial PRIMARY KEY",
+        "serial": "bigserial",
+        "log_key": ", PRIMARY KEY (job, id)",  # one index instead of two on the table that is written most
         "suffix": "",
     }
     # Every claim and every finish leaves a dead row behind: clean up by count, not by share of a table that only grows.

@@ -73,7 +73,7 @@ CREATE TABLE IF NOT EXISTS {log} (
     error {text},
     reason {text},
     processed integer,
-    failed integer
+    failed integer{log_key}
 ){suffix};
 
 CREATE TABLE IF NOT EXISTS {control} (
@@ -159,6 +159,8 @@ def _create(session: Session) -> None:
     indexes = _INDEXES if dialect.partial_indexes else _WHOLE_INDEXES
     for kind, definitions in (("UNIQUE INDEX", _UNIQUE), ("INDEX", indexes)):
         for name, table, columns, condition in definitions:
+            if name == "log_job" and dialect.types["log_key"]:
+                continue
             where = f" WHERE {condition}" if condition and dialect.partial_indexes else ""
             session.execute(f"CREATE {kind} IF NOT EXISTS {name} ON {table} ({columns}){where}")
     for statement in dialect.tuning:

@@ -39,6 +39,7 @@ class SQLite(Dialect):
         "long": "TEXT",
         "time": "TEXT",
         "serial": "INTEGER PRIMARY KEY AUTOINCREMENT",
+        "log_key": "",
         "suffix": "",
     }
     tables_like = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s"

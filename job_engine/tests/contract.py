@@ -256,6 +256,15 @@ class StoreContract:
         for start in range(0, 12, 3):
             assert sorted(filter(None, served[start : start + 3])) == sorted(organizations), served
 
+    def test_organizations_take_turns_also_when_there_are_fewer_places_than_organizations(self, case: Case) -> None:
+        for organization in [ACME, GLOBEX, "Initech"] * 6:
+            case.enqueue(organization=organization)
+        served: list[str | None] = []
+        for _ in range(6):
+            served += [job.organization for job in case.store.claim_batch("w1", 2)]
+            counts = [served.count(organization) for organization in (ACME, GLOBEX, "Initech")]
+            assert max(counts) - min(counts) <= 1, served
+
     def test_every_organization_is_served_however_many_there_are(self, case: Case) -> None:
         organizations = {f"organization {i:03}" for i in range(230)}
         for organization in organizations:
@@ -298,7 +307,8 @@ class StoreContract:
         suspect = case.claimed()[0]
         case.clock.advance(LATER)
         case.store.rescue()
-        neighbours = {case.enqueue(priority=p, organization=o).name for p in ("Critical", "Low") for o in (None, ACME)}
+        priorities, organizations = ("Critical", "Normal", "Low"), (None, ACME)
+        neighbours = {case.enqueue(priority=p, organization=o).name for p in priorities for o in organizations}
         batches = []
         while batch := {job.name for job in case.store.claim_batch("w2", 10)}:
             batches.append(batch)

@@ -94,7 +94,7 @@ init_bench() {
 	old_setuptools
 	(
 		cd "$from" &&
-			"$TOOLS/bin/bench" --verbose init --python "$(command -v "$PYTHON")" --frappe-branch "$FRAPPE_BRANCH" \
+			"$TOOLS/bin/bench" init --python "$(command -v "$PYTHON")" --frappe-branch "$FRAPPE_BRANCH" \
 				--skip-redis-config-generation --no-procfile --no-backups --skip-assets "$BENCH"
 	) || return
 	# bench reports some failures as success.

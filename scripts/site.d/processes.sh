@@ -97,7 +97,7 @@ launch() {
 		exec 9>&- </dev/null >/dev/null 2>&1
 		exec > >(stamp >>"$log") 2>&1
 		echo "--- starting $name: ${COMMAND[*]}"
-		export JOB_ENGINE_SITE_PROCESS="$DIR $name"
+		export JOB_ENGINE_SITE_PROCESS="$DIR $name" PYTHONUNBUFFERED=1
 		exec setsid "${COMMAND[@]}"
 	) &
 	echo $! >"$RUN/$name.pid"
