@@ -27,7 +27,12 @@ class Pool:
         command += [f"--setting={name}={value}" for name, value in settings.items()]
         command += ["work", f"--processes={processes}", "--log-format=json"]
         command += [] if poll is None else [f"--poll={poll}"]
-        environment = {**os.environ, VARIABLE: str(folder.path), "JOB_ENGINE_DB": url}  # a URL may contain a password
+        environment = {
+            **os.environ,
+            VARIABLE: str(folder.path),
+            "JOB_ENGINE_DB": url,  # not an argument: a URL may contain a password
+            "TMPDIR": str(folder.path),  # a supervisor that is killed cannot remove what it made
+        }
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=log, env=environment)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("job_engine.tests.contract", "job_engine.tests.ledger")
+pytest.register_assert_rewrite("job_engine.tests.case", "job_engine.tests.contract", "job_engine.tests.ledger")
 
 from job_engine.core.registry import Registry  # noqa: E402
 from job_engine.engine import Engine  # noqa: E402

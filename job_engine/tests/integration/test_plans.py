@@ -57,6 +57,13 @@ def test_the_hot_queries_use_the_indexes_meant_for_them(
     assert not wrong, "\n".join([f"with the statistics of {statistics} table:", *wrong])
 
 
+@pytest.fixture
+def engine(blank_database_url: str, clock: FrozenClock, registry: Registry) -> Iterator[Engine]:
+    """On tables that were made for this test: no statistics of another one's rows are left."""
+    with Engine.open(blank_database_url, clock=clock, registry=registry) as engine:
+        yield engine
+
+
 @pytest.fixture(params=["an empty", "a full"])
 def statistics(request: pytest.FixtureRequest, engine: Engine, clock: FrozenClock) -> Iterator[str]:
     statements = _ANALYZE[engine.store.dialect.name]
