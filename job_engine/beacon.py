@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import mmap
 import struct
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 
 from job_engine.core.errors import Interrupt, JobCanceled, JobLeaseLost, JobTimeout, WorkerStopping
 
@@ -31,11 +33,19 @@ class Seen:
 
 
 class Beacon:
-    def __init__(self, path: Path):
-        if not path.exists():
-            path.write_bytes(bytes(_SIZE))
-        with path.open("r+b") as file:
-            self._memory = mmap.mmap(file.fileno(), _SIZE)
+    """The memory is a file without a name, handed to the worker as an open descriptor: a crash leaves nothing behind."""
+
+    def __init__(self, descriptor: int):
+        self._memory = mmap.mmap(descriptor, _SIZE)
+
+    @staticmethod
+    @contextmanager
+    def memory() -> Iterator[int]:
+        """The descriptor of a new, dark beacon's memory, open until the worker has inherited it."""
+        with tempfile.TemporaryFile() as file:
+            file.write(bytes(_SIZE))
+            file.flush()
+            yield file.fileno()
 
     def show(self, name: str, attempt: int, deadline: float | None) -> None:
         _LAYOUT.pack_into(self._memory, 0, attempt, deadline or 0.0, name.encode())

@@ -13,7 +13,6 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from job_engine.beacon import Beacon
@@ -28,7 +27,7 @@ class Orders:
     url: str
     app: str | None
     worker_id: str
-    beacon: str
+    beacon: int  # an open file descriptor
     queues: list[str] | None
     settings: dict[str, Any]
     poll_seconds: float
@@ -48,7 +47,7 @@ def main() -> None:
     load_app(orders.app)
     engine = Engine.open(orders.url, **orders.settings)
     queues = None if orders.queues is None else tuple(orders.queues)
-    worker = Worker(engine, orders.worker_id, queues, Beacon(Path(orders.beacon)))
+    worker = Worker(engine, orders.worker_id, queues, Beacon(orders.beacon))
     patience = engine.settings.lease_seconds + engine.settings.grace_seconds
     faulthandler.dump_traceback_later(patience, exit=True)
     threading.Thread(target=_hold_lifeline, args=(worker, patience), name="job-engine-lifeline", daemon=True).start()

@@ -7,11 +7,9 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from types import FrameType
 
 from job_engine.beacon import Beacon, Seen
@@ -65,7 +63,6 @@ class Supervisor:
         self._url, self._app, self._queues = url, app, queues
         self._poll_seconds, self._log_format, self._log_level = poll_seconds, log_format, log_level
         self._wanted = processes
-        self._folder = tempfile.TemporaryDirectory(prefix="job-engine-")
         self._children: list[Child] = []
         self._debts: list[Debt] = []
         self._stopped_at: float | None = None
@@ -89,7 +86,6 @@ class Supervisor:
         finally:
             for child in self._children:
                 child.process.kill()
-            self._folder.cleanup()
         log.info("Supervisor stopped", extra={"action": "supervisor_stopped"})
 
     def _turn(self) -> None:
@@ -117,22 +113,23 @@ class Supervisor:
             self._start()
 
     def _start(self) -> None:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "job_engine.child"],
-            stdin=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # Ctrl-C in a terminal reaches the supervisor alone, which then tells its workers
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
-        )
+        with Beacon.memory() as descriptor:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "job_engine.child"],
+                stdin=subprocess.PIPE,
+                text=True,
+                pass_fds=[descriptor],
+                start_new_session=True,  # Ctrl-C in a terminal reaches the supervisor alone, which then tells its workers
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+            )
+            beacon = Beacon(descriptor)
         worker_id = new_worker_id(process.pid)
-        path = Path(self._folder.name) / worker_id.rpartition(":")[2]
-        child = Child(worker_id, process, Beacon(path), time.monotonic())
-        self._children.append(child)
+        self._children.append(Child(worker_id, process, beacon, time.monotonic()))
         orders = Orders(
             url=self._url,
             app=self._app,
             worker_id=worker_id,
-            beacon=str(path),
+            beacon=descriptor,
             queues=None if self._queues is None else list(self._queues),
             settings=asdict(self.engine.settings),
             poll_seconds=self._poll_seconds,
