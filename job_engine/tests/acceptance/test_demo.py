@@ -100,8 +100,8 @@ def test_it_shows_a_worker_killed_and_its_job_rescued(finished: Finished) -> Non
     assert f"{KILLED}: rescued" in finished.out
     lost = finished.ask(f"SELECT job_type, status, attempts FROM {TABLES['job']} WHERE lost > 0")
     assert lost == [("nightly_import", "Completed", 2)]
-    owners = finished.ask(f"SELECT actor FROM {TABLES['log']} WHERE to_status = 'Running' AND attempt = 1")
-    assert any(f":{killed[1]}:" in actor for (actor,) in owners), "that process was no worker"
+    owners = finished.ask(f"SELECT worker FROM {TABLES['log']} WHERE worker IS NOT NULL AND attempt = 1")
+    assert any(f":{killed[1]}:" in worker for (worker,) in owners), "that process was no worker"
 
 
 @pytest.mark.slow
