@@ -10,7 +10,7 @@ from job_engine.attempt import Attempt, look_for_cancel
 from job_engine.core import canonical
 from job_engine.core.error_text import clean
 from job_engine.core.errors import JobCanceled, JobEngineError, JobLeaseLost, LeaseLost
-from job_engine.core.job import Enqueued, Job
+from job_engine.core.job import Job
 
 if TYPE_CHECKING:
     from job_engine.engine import Engine
@@ -125,12 +125,9 @@ class JobContext:
 
     def enqueue(self, job_type: str, params: dict[str, Any] | None = None, **options: Any) -> Job:
         """Enqueue a job that exists if and only if this one completes."""
-        return self.enqueue_with_answer(job_type, params, **options).job
-
-    def enqueue_with_answer(self, job_type: str, params: dict[str, Any] | None = None, **options: Any) -> Enqueued:
         options.setdefault("organization", self.organization)
         options.setdefault("user", self.user)
-        return self.engine.enqueue_with_answer(job_type, params, connection=self.connection, **options)
+        return self.engine.enqueue(job_type, params, connection=self.connection, **options)
 
 
 class HandlerConnection:
@@ -146,12 +143,12 @@ class HandlerConnection:
 
     def commit(self) -> None:
         raise JobEngineError(
-            "The engine commits what a handler wrote together with the job's completion. "
-            "To commit in the middle of long work, call ctx.save_checkpoint()."
+            "The engine commits this transaction: with the job's completion, or at the end of `with engine.transaction()`. "
+            "To commit in the middle of long work, a handler calls ctx.save_checkpoint()."
         )
 
-    def close(self) -> None:
-        raise JobEngineError("The connection is the engine's: other jobs use it after this one.")
-
     def rollback(self) -> None:
-        raise JobEngineError("To undo what a handler wrote, raise an exception: the engine rolls it back.")
+        raise JobEngineError("To undo what was written in this transaction, raise an exception.")
+
+    def close(self) -> None:
+        raise JobEngineError("The connection is the engine's, which goes on to use it.")

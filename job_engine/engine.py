@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
+from job_engine.context import HandlerConnection
 from job_engine.core.classify import Classifier, default_classifier
 from job_engine.core.clock import Clock, utc
 from job_engine.core.decide import decide
 from job_engine.core.errors import JobNotFound
-from job_engine.core.job import Enqueued, Job, Outcome, Transition
+from job_engine.core.job import Job, Outcome, Transition
 from job_engine.core.job_type import JobType, Rate
 from job_engine.core.registry import Registry, default_registry
 from job_engine.core.states import ENDED, Status
@@ -31,6 +33,7 @@ from job_engine.store.reading import Filter
 from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
 from job_engine.store.url import dialect_for
+from job_engine.store.waiting import wake_this_process
 from job_engine.worker_id import new_worker_id
 
 if TYPE_CHECKING:
@@ -101,22 +104,12 @@ class Engine:
         connection: Any = None,
         **options: Any,
     ) -> Job:
-        """Make one job, or return the one that is there already. `enqueue_with_answer` tells which it was.
+        """Make one job, or return the one that is there already; `created` of the answer tells which it was.
 
         `connection` is a connection or transaction of the caller's own: the job exists if and only if that commits. Inside
         a handler the job's own transaction is used. Options: organization, user, run_after, priority, queue, timeout,
         max_attempts, dedup_key, dedup_window, depends_on.
         """
-        return self.enqueue_with_answer(job_type, params, connection=connection, **options).job
-
-    def enqueue_with_answer(
-        self,
-        job_type: str | Callable[..., Any],
-        params: dict[str, Any] | None = None,
-        *,
-        connection: Any = None,
-        **options: Any,
-    ) -> Enqueued:
         return self._insert(job_type, [params], connection, options)[0]
 
     def enqueue_many(
@@ -126,9 +119,16 @@ class Engine:
         *,
         connection: Any = None,
         **options: Any,
-    ) -> list[Enqueued]:
+    ) -> list[Job]:
         """Make one job for each of the parameters, all in one transaction: all or none."""
         return self._insert(job_type, list(params), connection, options)
+
+    @contextmanager
+    def transaction(self) -> Iterator[HandlerConnection]:
+        """A transaction on the jobs' own database, for data and jobs that belong together: pass it as `connection`."""
+        with self.store.transaction() as session:
+            yield HandlerConnection(session.connection)
+        wake_this_process(self.store.dialect.address)
 
     def _insert(
         self,
@@ -136,7 +136,7 @@ class Engine:
         params: Sequence[dict[str, Any] | None],
         connection: Any,
         options: dict[str, Any],
-    ) -> list[Enqueued]:
+    ) -> list[Job]:
         check_options(options)
         job_type, handler = resolve(self.registry, what)
         new = build(job_type, handler, params, self.settings, self.store.now(), **options)

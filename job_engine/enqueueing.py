@@ -108,6 +108,7 @@ def build(
         canceled_by=None,
         creation=now,
         modified=now,
+        created=True,
     )
     texts = [canonical.encode({} if p is None else p, "params", settings.payload_bytes) for p in params]
     return [

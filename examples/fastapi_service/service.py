@@ -93,20 +93,20 @@ def schedule(
     # Hashed, because a key may be longer than a dedup_key; prefixed, so that it meets no dedup_key of another origin.
     scope = idempotency_key and f"schedule:{hashlib.sha256(idempotency_key.encode()).hexdigest()}"
     answers = []
-    with engine().store.transaction() as transaction:  # all or none
+    with engine().transaction() as transaction:  # all or none
         for i, one in enumerate(wanted.jobs):
             engine().registry[one.job_type]  # raises for a dotted path, which the engine would take from trusted code
-            answer = engine().enqueue_with_answer(
+            answer = engine().enqueue(
                 one.job_type,
                 one.params,
-                connection=transaction.connection,
+                connection=transaction,
                 run_after=one.run_after,
                 priority=one.priority,
                 dedup_key=scope and f"{scope}:{i}",
             )
-            if scope and not answer.created and not _same(answer.job, one):
-                raise HTTPException(409, f"The Idempotency-Key was used for other jobs (job {answer.job.name}).")
-            answers.append(status_of(answer.job, created=answer.created))
+            if scope and not answer.created and not _same(answer, one):
+                raise HTTPException(409, f"The Idempotency-Key was used for other jobs (job {answer.name}).")
+            answers.append(status_of(answer, created=answer.created))
     return answers
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
-from job_engine.core.job import Job, Transition
+from job_engine.core.job import COLUMNS, Job, Transition
 from job_engine.core.redact import redact, redact_text
 
 _JSON_FIELDS = frozenset({"params", "result", "checkpoint"})
@@ -17,7 +17,7 @@ _FREE_TEXT = frozenset({"last_error", "traceback", "reason", "progress_message"}
 
 def job_shape(job: Job) -> dict[str, Any]:
     """Every attribute under its own name; what is JSON in the database is JSON here."""
-    return {field.name: _value(field.name, getattr(job, field.name)) for field in fields(job)}
+    return {column: _value(column, getattr(job, column)) for column in COLUMNS}
 
 
 def transition_shape(transition: Transition) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -46,6 +46,8 @@ class Job:
     canceled_by: str | None
     creation: datetime
     modified: datetime
+    # Not stored: in the answer to an enqueue, whether it made this job or found it.
+    created: bool | None = field(default=None, compare=False)
 
     @property
     def has_ended(self) -> bool:
@@ -55,18 +57,10 @@ class Job:
         return dataclasses.replace(self, **changes)
 
 
-COLUMNS: tuple[str, ...] = tuple(f.name for f in dataclasses.fields(Job))
+COLUMNS: tuple[str, ...] = tuple(f.name for f in dataclasses.fields(Job) if f.name != "created")
 TIME_COLUMNS = frozenset(
     {"run_after", "lease_expires_at", "started_at", "ended_at", "cancel_requested_at", "creation", "modified"}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Enqueued:
-    """The answer to an enqueue: the job, and whether it was made now or was there already."""
-
-    job: Job
-    created: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _ask_again(engine: Engine, planned: list[Planned], roll: Roll, screen: Scree
     refused = 0
     for one in scenario.duplicates(planned):
         answer = scenario.ask(engine, one, names)
-        if not answer.created and answer.job.name == names[one.label]:
+        if not answer.created and answer.name == names[one.label]:
             refused += 1
             screen.say(Event(f"{one.label}: asked for twice, and the duplicate is refused"))
     return refused

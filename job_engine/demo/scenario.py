@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from job_engine.core.job import Enqueued
+from job_engine.core.job import Job
 from job_engine.core.states import Status
 from job_engine.demo import effects
 from job_engine.engine import Engine
@@ -62,12 +62,12 @@ def enqueue(engine: Engine, planned: list[Planned]) -> dict[str, Planned]:
     with engine.store.transaction() as session:
         effects.take_down(session, effects.PARTNER)
         for one in planned:
-            names[one.label] = ask(engine, one, names, session.connection).job.name
+            names[one.label] = ask(engine, one, names, session.connection).name
     return {names[one.label]: one for one in planned}
 
 
-def ask(engine: Engine, one: Planned, names: Mapping[str, str], connection: Any = None) -> Enqueued:
-    return engine.enqueue_with_answer(
+def ask(engine: Engine, one: Planned, names: Mapping[str, str], connection: Any = None) -> Job:
+    return engine.enqueue(
         one.job_type,
         one.params,
         organization=one.organization,

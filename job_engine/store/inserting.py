@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from job_engine.core.errors import JobEngineError
-from job_engine.core.job import Enqueued, Job
+from job_engine.core.job import Job
 from job_engine.core.priority import lane_of
 from job_engine.core.states import ENDED, Status
 from job_engine.store import dependencies
@@ -33,10 +33,10 @@ class NewJob:
     parents: tuple[str, ...] = ()
 
 
-def insert(session: Session, new: Sequence[NewJob], now: datetime) -> list[Enqueued]:
+def insert(session: Session, new: Sequence[NewJob], now: datetime) -> list[Job]:
     """Insert what is new and find what is there already. The answers are in the order of the questions."""
-    ready = [_placed(session, n, now) for n in new]
-    answers: dict[str, Enqueued] = {}
+    answers = _known(session, new)
+    ready = [_placed(session, n, now) for n in new if n.job.name not in answers]
     for i in range(0, len(ready), ROWS_IN_A_STATEMENT):
         _insert(session, ready[i : i + ROWS_IN_A_STATEMENT], now, answers)
     created = [n for n in ready if answers[n.job.name].created]
@@ -45,7 +45,13 @@ def insert(session: Session, new: Sequence[NewJob], now: datetime) -> list[Enque
             dependencies.add(session, n.job.name, n.parents)
     if created:
         session.dialect.announce(session, {n.job.queue for n in created})
-    return [answers[n.job.name] for n in ready]
+    return [answers[n.job.name] for n in new]
+
+
+def _known(session: Session, new: Sequence[NewJob]) -> dict[str, Job]:
+    """Dependents whose key is taken: looked up before their parents, which may be canceled or forgotten by now."""
+    twins = {n.job.name: _twin(session, n.job) for n in new if n.parents and n.job.dedup_key is not None}
+    return {name: twin.evolve(created=False) for name, twin in twins.items() if twin is not None}
 
 
 def _placed(session: Session, new: NewJob, now: datetime) -> NewJob:
@@ -57,11 +63,11 @@ def _placed(session: Session, new: NewJob, now: datetime) -> NewJob:
     return new
 
 
-def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dict[str, Enqueued]) -> None:
+def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dict[str, Job]) -> None:
     left = list(new)
     for _ in range(_TRIES):
         inserted = _insert_new(session, left)
-        answers.update((n.job.name, Enqueued(n.job, True)) for n in left if n.job.name in inserted)
+        answers.update((n.job.name, n.job) for n in left if n.job.name in inserted)
         left = [n for n in left if n.job.name not in inserted]
         again = []
         for n in left:
@@ -69,7 +75,7 @@ def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dic
             if twin is None or _outlived(session, twin, n, now):
                 again.append(n)
             else:
-                answers[n.job.name] = Enqueued(twin, False)
+                answers[n.job.name] = twin.evolve(created=False)
         left = again
         if not left:
             return

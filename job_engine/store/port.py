@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from job_engine.core.clock import Clock
-from job_engine.core.job import Enqueued, Job, Outcome, Transition
+from job_engine.core.job import Job, Outcome, Transition
 from job_engine.core.states import Status
 from job_engine.store.inserting import NewJob
 from job_engine.store.leasing import Held
@@ -22,7 +22,7 @@ class Store(Protocol):
 
     # Enqueue
 
-    def insert(self, new: Sequence[NewJob]) -> list[Enqueued]:
+    def insert(self, new: Sequence[NewJob]) -> list[Job]:
         """Insert all or none; where a unique key is taken, answer with the job that has it."""
 
     # Claim and hold

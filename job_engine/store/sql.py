@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from job_engine.core.clock import Clock, DatabaseClock
 from job_engine.core.error_text import clean
 from job_engine.core.errors import JobNotFound, LeaseLost
-from job_engine.core.job import Enqueued, Job, Outcome, Transition
+from job_engine.core.job import Job, Outcome, Transition
 from job_engine.core.job_type import Rate
 from job_engine.core.states import Status
 from job_engine.store import (
@@ -83,12 +83,12 @@ class SqlStore(Store):
 
     # Enqueue -------------------------------------------------------------------------------------------------------
 
-    def insert(self, new: Sequence[NewJob]) -> list[Enqueued]:
+    def insert(self, new: Sequence[NewJob]) -> list[Job]:
         answers = self._write(lambda s: inserting.insert(s, new, self.now()))
         wake_this_process(self.dialect.address)
         return answers
 
-    def insert_on(self, session: Session, new: Sequence[NewJob]) -> list[Enqueued]:
+    def insert_on(self, session: Session, new: Sequence[NewJob]) -> list[Job]:
         """Insert within a transaction that belongs to somebody else."""
         with joined(session):
             return inserting.insert(session, new, self.now())

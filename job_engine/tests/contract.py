@@ -433,14 +433,14 @@ class StoreContract:
             lambda: case.clock.advance(10 * 365 * 86_400),
         ):
             step()
-            answer = case.engine.enqueue_with_answer("other", {"entirely": "else"}, dedup_key="k")
-            assert (answer.job.name, answer.created) == (first.name, False)
+            answer = case.engine.enqueue("other", {"entirely": "else"}, dedup_key="k")
+            assert (answer.name, answer.created) == (first.name, False)
 
     def test_dedup_keys_that_differ_in_any_character_are_different(self, case: Case) -> None:
         keys = ["k", "K", "k ", " k", "ķ", "k\t", "k|", "\uff4b"]
-        answers = [case.engine.enqueue_with_answer("work", {"key": i}, dedup_key=k) for i, k in enumerate(keys)]
+        answers = [case.engine.enqueue("work", {"key": i}, dedup_key=k) for i, k in enumerate(keys)]
         assert [answer.created for answer in answers] == [True] * len(keys)
-        assert len({answer.job.name for answer in answers}) == len(keys)
+        assert len({answer.name for answer in answers}) == len(keys)
 
     def test_a_dedup_key_belongs_to_its_organization(self, case: Case) -> None:
         made = {case.enqueue(dedup_key="k", organization=o).name for o in (ACME, GLOBEX, None, "acme")}
@@ -448,15 +448,15 @@ class StoreContract:
 
     def test_an_active_twin_within_the_window_stands_for_the_new_job(self, case: Case) -> None:
         def again(**options: Any) -> tuple[str, bool]:
-            answer = case.engine.enqueue_with_answer("work", {"a": 1, "b": [2]}, dedup_window=300, **options)
-            return answer.job.name, answer.created
+            answer = case.engine.enqueue("work", {"a": 1, "b": [2]}, dedup_window=300, **options)
+            return answer.name, answer.created
 
         first, created = again()
         assert created
         case.clock.advance(299)
         assert again() == (first, False)
         assert again(organization=ACME)[1]
-        assert case.engine.enqueue_with_answer("other", {"a": 1, "b": [2]}).created
+        assert case.engine.enqueue("other", {"a": 1, "b": [2]}).created
         case.clock.advance(1)
         second, created = again()
         assert created and second != first
@@ -465,44 +465,42 @@ class StoreContract:
     @pytest.mark.parametrize("status", sorted(Status))
     def test_a_twin_stands_for_the_new_job_only_while_it_is_active(self, case: Case, status: Status) -> None:
         twin = case.engine.get(case.job_that_is(status))
-        answer = case.engine.enqueue_with_answer("work", {"n": 1})
-        assert (answer.created, answer.job.name == twin.name) == (status in ENDED, status not in ENDED)
+        answer = case.engine.enqueue("work", {"n": 1})
+        assert (answer.created, answer.name == twin.name) == (status in ENDED, status not in ENDED)
 
     def test_a_window_of_zero_makes_a_new_job_each_time(self, case: Case) -> None:
         names = {case.engine.enqueue("work", {}, dedup_window=0).name for _ in range(3)}
         assert len(names) == 3
 
     def test_an_explicit_key_decides_alone(self, case: Case) -> None:
-        made = [case.engine.enqueue_with_answer("work", {"same": 1}, dedup_key=key) for key in ("a", "b", None, "b")]
+        made = [case.engine.enqueue("work", {"same": 1}, dedup_key=key) for key in ("a", "b", None, "b")]
         assert [answer.created for answer in made] == [True, True, True, False]
-        assert made[3].job.name == made[1].job.name
+        assert made[3].name == made[1].name
 
     def test_many_enqueues_at_once_with_one_key_make_one_job(self, case: Case) -> None:
         for round_ in range(20):
             answers = at_once(
                 [
-                    lambda i=i, r=round_: case.engine.enqueue_with_answer("work", {"i": i, "r": r}, dedup_key=f"k{r}")
+                    lambda i=i, r=round_: case.engine.enqueue("work", {"i": i, "r": r}, dedup_key=f"k{r}")
                     for i in range(8)
                 ],
                 after=case.store.close,
             )
             assert sum(answer.created for answer in answers) == 1
-            assert len({answer.job.name for answer in answers}) == 1
+            assert len({answer.name for answer in answers}) == 1
             assert case.engine.count() == round_ + 1
 
     def test_many_enqueues_at_once_of_one_piece_of_work_make_one_job(self, case: Case) -> None:
         for round_ in range(10):
-            answers = at_once(
-                [lambda r=round_: case.engine.enqueue_with_answer("work", {"r": r})] * 8, after=case.store.close
-            )
+            answers = at_once([lambda r=round_: case.engine.enqueue("work", {"r": r})] * 8, after=case.store.close)
             assert sum(answer.created for answer in answers) == 1
-            assert len({answer.job.name for answer in answers}) == 1
+            assert len({answer.name for answer in answers}) == 1
             assert case.engine.count() == round_ + 1
 
     def test_a_twin_whose_window_has_passed_makes_way_once_under_many_enqueues(self, case: Case) -> None:
         for round_ in range(10):
             case.clock.advance(301)
-            answers = at_once([lambda: case.engine.enqueue_with_answer("work", {})] * 6, after=case.store.close)
+            answers = at_once([lambda: case.engine.enqueue("work", {})] * 6, after=case.store.close)
             assert sum(answer.created for answer in answers) == 1
             assert case.engine.count() == round_ + 1
 
@@ -521,7 +519,7 @@ class StoreContract:
     def test_duplicates_within_one_bulk_enqueue_are_seen(self, case: Case) -> None:
         answers = case.engine.enqueue_many("work", [{"a": 1}, {"a": 2}, {"a": 1}])
         assert [answer.created for answer in answers] == [True, True, False]
-        assert answers[0].job.name == answers[2].job.name
+        assert answers[0].name == answers[2].name
 
     # Dependencies
 
@@ -580,8 +578,8 @@ class StoreContract:
             parent = case.enqueue().name
             first = case.enqueue(depends_on=parent, dedup_key=parent)
             end(parent)
-            again = case.engine.enqueue_with_answer("work", {"else": parent}, depends_on=parent, dedup_key=parent)
-            assert (again.job.name, again.created) == (first.name, False)
+            again = case.engine.enqueue("work", {"else": parent}, depends_on=parent, dedup_key=parent)
+            assert (again.name, again.created) == (first.name, False)
 
     @staticmethod
     def _complete_and_forget(case: Case) -> Callable[[str], None]:

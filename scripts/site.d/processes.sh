@@ -84,7 +84,9 @@ has_settled() { works "$1" || ! running_pid "$1" >/dev/null; }
 
 # Web, workers and scheduler keep the code they have imported.
 code_fingerprint() {
-	fingerprint job_engine scripts/site.d -not -path '*/tests/*' -not -path '*/__pycache__/*' -not -path '*/public/*'
+	local folders=(scripts/site.d)
+	if has_app; then folders+=(job_engine); fi
+	fingerprint "${folders[@]}" -not -path '*/tests/*' -not -path '*/__pycache__/*' -not -path '*/public/*'
 }
 
 # Without our files: an inherited pipe would keep "make site | tee" waiting, an inherited lock would stay locked.

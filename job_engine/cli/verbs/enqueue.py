@@ -17,7 +17,7 @@ from job_engine.cli.progress import progress
 from job_engine.cli.shapes import job_shape
 from job_engine.core import canonical
 from job_engine.core.errors import InvalidParams, UnknownJobType
-from job_engine.core.job import Enqueued
+from job_engine.core.job import Job
 from job_engine.core.priority import PRIORITIES
 from job_engine.core.registry import Registry
 from job_engine.engine import Engine
@@ -76,7 +76,7 @@ def command(
     _check_registered(engine.registry, job_type, home.application())
     if from_file is None:
         parsed = _object(params)
-        answer = home.engine(create=True).enqueue_with_answer(job_type, parsed, **options)
+        answer = home.engine(create=True).enqueue(job_type, parsed, **options)
         _report_one(answer, as_json)
     else:
         lines = _lines(from_file, engine.settings.payload_bytes)
@@ -124,10 +124,8 @@ def _lines(lines: Iterable[str], limit: int) -> list[dict[str, Any]]:
     return [_line(number, text, limit) for number, text in enumerate(lines, 1) if text.strip()]
 
 
-def _enqueue_lines(
-    engine: Engine, job_type: str, params: list[dict[str, Any]], options: dict[str, Any]
-) -> list[Enqueued]:
-    answers: list[Enqueued] = []
+def _enqueue_lines(engine: Engine, job_type: str, params: list[dict[str, Any]], options: dict[str, Any]) -> list[Job]:
+    answers: list[Job] = []
     with progress("Enqueueing", len(params)) as advance:
         for start in range(0, len(params), CHUNK):
             chunk = params[start : start + CHUNK]
@@ -151,21 +149,20 @@ def _line(number: int, text: str, limit: int) -> dict[str, Any]:
 # Reports -------------------------------------------------------------------------------------------------------------
 
 
-def _report_one(answer: Enqueued, as_json: bool) -> None:
-    job = answer.job
+def _report_one(job: Job, as_json: bool) -> None:
     if as_json:
-        say.document({"created": answer.created, "job": job_shape(job)})
-    elif answer.created:
+        say.document({"created": job.created, "job": job_shape(job)})
+    elif job.created:
         say.line(f"Job {job.name} ({job.job_type}) was created and is {job.status}.")
     else:
         say.line(f"Job {job.name} ({job.job_type}) was there already and is {job.status}; no second one was made.")
 
 
-def _report_many(answers: list[Enqueued], as_json: bool) -> None:
-    created = sum(answer.created for answer in answers)
+def _report_many(jobs: list[Job], as_json: bool) -> None:
+    created = sum(bool(job.created) for job in jobs)
     if as_json:
-        jobs = [{"name": a.job.name, "status": a.job.status.value, "created": a.created} for a in answers]
-        say.document({"created": created, "existing": len(answers) - created, "jobs": jobs})
+        listed = [{"name": job.name, "status": job.status.value, "created": job.created} for job in jobs]
+        say.document({"created": created, "existing": len(jobs) - created, "jobs": listed})
         return
-    there = f"; {len(answers) - created} were there already" if created < len(answers) else ""
+    there = f"; {len(jobs) - created} were there already" if created < len(jobs) else ""
     say.line(f"{created} jobs were created{there}.")

@@ -19,7 +19,7 @@ NEIGHBOURS = 10
 def _run_with_neighbours(engine: Engine, fleet: Fleet, way: str) -> tuple[Job, list[Job]]:
     harmless = [{"number": n} for n in range(NEIGHBOURS)]
     made = engine.enqueue_many(handlers.BREAKING, [*harmless[:3], {"way": way}, *harmless[3:]])
-    jobs = [answer.job for answer in made]
+    jobs = [answer for answer in made]
     fleet.start()
     until(lambda: all_have_ended(engine), "all jobs to end", limit=15)
     return jobs.pop(3), jobs

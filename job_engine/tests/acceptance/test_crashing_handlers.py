@@ -21,7 +21,7 @@ def test_a_handler_that_kills_its_process_each_time_ends_in_dead_letter_and_harm
 ) -> None:
     harmless = [{"number": n} for n in range(NEIGHBOURS)]
     params = [*harmless[:3], *({"ending": ending} for ending in handlers.ENDINGS), *harmless[3:]]
-    jobs = [answer.job for answer in engine.enqueue_many(handlers.DEADLY, params)]
+    jobs = [answer for answer in engine.enqueue_many(handlers.DEADLY, params)]
     pool = fleet.start(WORKERS)
     until(lambda: all_have_ended(engine), "all jobs to end", limit=60)
 
@@ -74,7 +74,7 @@ def test_a_worker_killed_while_it_waits_for_work_costs_nothing(engine: Engine, f
     pool = fleet.start(WORKERS).ready()
     for line in pool.said("worker_started"):
         kill(pid_of(line["worker"]), signal.SIGKILL)
-    jobs = [answer.job for answer in engine.enqueue_many(handlers.EFFECT, [{"number": n} for n in range(20)])]
+    jobs = [answer for answer in engine.enqueue_many(handlers.EFFECT, [{"number": n} for n in range(20)])]
     until(lambda: all_have_ended(engine), "all jobs to end")
     assert Counter((engine.get(j.name).status, engine.get(j.name).attempts) for j in jobs) == {
         (Status.COMPLETED, 1): 20

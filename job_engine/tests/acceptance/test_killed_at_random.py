@@ -27,7 +27,7 @@ def test_every_job_completes_once_and_leaves_exactly_one_effect(engine: Engine, 
     seed = random.randrange(1_000_000)
     print(f"seed {seed}")  # shown when the test fails
     made = engine.enqueue_many(handlers.EFFECT, [{"number": n, "most_milliseconds": 4} for n in range(JOBS)])
-    names = {answer.job.name for answer in made}
+    names = {answer.name for answer in made}
     for _ in range(POOLS):
         fleet.start(WORKERS, **SETTINGS)
 

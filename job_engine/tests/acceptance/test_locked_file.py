@@ -43,7 +43,7 @@ def test_a_file_that_somebody_else_keeps_locked_is_waited_for(
         somebody.execute("ROLLBACK")
 
     until(lambda: all_have_ended(engine), "all jobs to end")
-    jobs = [held, *(answer.job for answer in made)]
+    jobs = [held, *(answer for answer in made)]
     assert Counter(outcome(engine, job) for job in jobs) == {(Status.COMPLETED, 1): len(jobs)}
     assert Counter(job for job, _, _ in effects.recorded(engine).elements()) == Counter(job.name for job in jobs)
     assert pool.is_alive and pool.workers() == workers

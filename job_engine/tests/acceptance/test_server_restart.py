@@ -37,7 +37,7 @@ def test_a_restart_in_the_middle_of_a_drain_loses_nothing_and_doubles_nothing(
     server: OwnServer, engine: Engine, fleet: Fleet, folder: Folder
 ) -> None:
     made = engine.enqueue_many(handlers.EFFECT, [{"number": n, "most_milliseconds": 8} for n in range(JOBS)])
-    names = {answer.job.name for answer in made}
+    names = {answer.name for answer in made}
     pool = fleet.start(WORKERS).ready()
     workers = pool.workers()
     until(lambda: len(folder.notes("effect")) > JOBS // 10, "the drain to be under way")
@@ -55,4 +55,4 @@ def test_a_restart_in_the_middle_of_a_drain_loses_nothing_and_doubles_nothing(
     assert pool.is_alive and pool.workers() == workers
     assert not pool.crashes()
     # An outage is nobody's fault: no attempt is charged for it.
-    assert Counter(outcome(engine, answer.job) for answer in made) == {(Status.COMPLETED, 1): JOBS}
+    assert Counter(outcome(engine, answer) for answer in made) == {(Status.COMPLETED, 1): JOBS}

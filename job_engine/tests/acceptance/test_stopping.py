@@ -19,7 +19,7 @@ WAYS_TO_GO_ON = ("wait for an event", *handlers.DEAF)
 def _one_and_its_neighbours(engine: Engine, job_type: str, first: dict[str, object]) -> tuple[Job, list[Job]]:
     """A job that runs for long, and those that its worker claims together with it."""
     made = engine.enqueue_many(job_type, [first, *({"number": n} for n in range(1, NEIGHBOURS + 1))])
-    return made[0].job, [answer.job for answer in made[1:]]
+    return made[0], [answer for answer in made[1:]]
 
 
 def _assert_given_back(engine: Engine, *jobs: Job) -> None:

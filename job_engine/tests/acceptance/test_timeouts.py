@@ -21,7 +21,7 @@ def test_no_handler_outlives_its_timeout_and_no_neighbour_is_charged(
     harmless = [{"number": n} for n in range(NEIGHBOURS)]
     params = [*harmless[:3], *({"way": way} for way in handlers.WAYS), *harmless[3:]]
     made = engine.enqueue_many(handlers.STUBBORN, params, timeout=1)
-    jobs = {asked.get("way", asked.get("number")): answer.job for asked, answer in zip(params, made, strict=True)}
+    jobs = {asked.get("way", asked.get("number")): answer for asked, answer in zip(params, made, strict=True)}
     pool = fleet.start(WORKERS).ready()
     until(lambda: all_have_ended(engine), "all jobs to end", limit=60)
 
@@ -59,7 +59,7 @@ def test_a_handler_that_hangs_inside_a_statement_of_its_transaction_is_stopped(
 ) -> None:
     """On SQLite its open transaction keeps every other process from writing: the worse if it were not stopped in time."""
     stuck, neighbour = (
-        answer.job for answer in engine.enqueue_many(handlers.STUBBORN, [{"way": "sql", "writes": True}, {}], timeout=1)
+        answer for answer in engine.enqueue_many(handlers.STUBBORN, [{"way": "sql", "writes": True}, {}], timeout=1)
     )
     pool = fleet.start(WORKERS).ready()
     until(lambda: has_started(folder, stuck), "the job to start")

@@ -161,11 +161,11 @@ def test_a_duplicate_is_the_job_that_is_there(engine: Engine, caller: Caller) ->
     by_hash = engine.enqueue("work", {"a": 1})
     by_key = engine.enqueue("work", {"a": 2}, dedup_key="k")
     answers = [
-        engine.enqueue_with_answer("work", {"a": 1}, connection=caller.connection),
-        engine.enqueue_with_answer("work", {"a": 9}, connection=caller.connection, dedup_key="k"),
+        engine.enqueue("work", {"a": 1}, connection=caller.connection),
+        engine.enqueue("work", {"a": 9}, connection=caller.connection, dedup_key="k"),
     ]
     caller.commit()
-    assert [(a.job.name, a.created) for a in answers] == [(by_hash.name, False), (by_key.name, False)]
+    assert [(a.name, a.created) for a in answers] == [(by_hash.name, False), (by_key.name, False)]
     assert engine.count() == 2
 
 
@@ -174,7 +174,7 @@ def test_bulk_answers_are_right_when_some_are_duplicates(engine: Engine, caller:
     answers = engine.enqueue_many("work", [{"a": i} for i in range(5)], connection=caller.connection)
     caller.commit()
     assert [a.created for a in answers] == [True, False, True, False, True]
-    assert {engine.get(a.job.name).params for a in answers} == {f'{{"a":{i}}}' for i in range(5)}
+    assert {engine.get(a.name).params for a in answers} == {f'{{"a":{i}}}' for i in range(5)}
 
 
 def test_a_refused_enqueue_leaves_the_callers_transaction_usable(engine: Engine, caller: Caller) -> None:

@@ -57,7 +57,7 @@ def _enqueue(
     params = [{"n": rng.randrange(40)} for _ in range(rng.randint(1, 5))]
     key = rng.choice([None, None, f"k{rng.randrange(5)}"])
     made = engine.enqueue_many(rng.choice("ab"), params, organization="ACME", depends_on=parents, dedup_key=key)
-    shared += [answer.job.name for answer in made]
+    shared += [answer.name for answer in made]
 
 
 def _claim(engine: Engine, clock: FrozenClock, shared: list[str], rng: random.Random, worker: str, held: Held) -> None:

@@ -302,8 +302,8 @@ def test_many_jobs_are_made_all_or_none(engine: Engine, registry: Registry, monk
     registry.job("work")(lambda **params: None)
     assert engine.enqueue_many("work", []) == []
     answers = engine.enqueue_many("work", ({"n": n} for n in range(1203)))
-    assert (len({a.job.name for a in answers}), engine.count()) == (1203, 1203)
-    assert [a.job.params for a in answers] == [f'{{"n":{n}}}' for n in range(1203)]
+    assert (len({a.name for a in answers}), engine.count()) == (1203, 1203)
+    assert [a.params for a in answers] == [f'{{"n":{n}}}' for n in range(1203)]
     insert = inserting._insert_new
     batches: list[int] = []
 
