@@ -56,7 +56,11 @@ class Group:
             if self._user is attempt:
                 assert self._session is not None
                 return self._session
-            return self._enter(attempt, self.store.dialect.begin)
+            try:
+                return self._enter(attempt, self.store.dialect.begin)
+            except StoreUnavailable:  # the connection has died since it was last used; this attempt has lost nothing by it
+                self._abort(None)
+                return self._enter(attempt, self.store.dialect.begin)
 
     def _enter(self, attempt: Attempt, begin: str) -> Session:
         session = self._begun(begin)
