@@ -57,7 +57,7 @@ services-stop: ## Stop them
 	@scripts/services stop
 
 services-status: ## Show what runs and where
-	@scripts/services status
+	@scripts/services status || true
 
 site: ## A running Frappe site with this app: minutes the first time, then seconds
 	@PYTHON="$(PYTHON)" scripts/site up
@@ -80,6 +80,7 @@ clean: ## Stop the services and remove everything that make has made
 # One stamp for each set of packages, so that the demo does not wait for what only the tests need.
 
 $(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) was not found. Try: make PYTHON=python3" >&2; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
 		{ echo "Job Engine needs Python 3.10 or newer; $(PYTHON) is not. Try: make PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \

@@ -11,8 +11,8 @@ from job_engine.core.errors import BadArguments
 from job_engine.core.job_type import JobType
 
 
-def call(job_type: JobType, params: str, context: JobContext) -> Any:
-    keywords = canonical.decode(params)
+def call(job_type: JobType, params_json: str, context: JobContext) -> Any:
+    keywords = canonical.decode(params_json)
     arguments = (context,) if job_type.wants_context else ()
     try:
         return job_type.handler(*arguments, **keywords)

@@ -92,8 +92,7 @@ class JobContext:
     def checkpoint(self) -> MutableMapping[str, Any]:
         """What earlier attempts have saved. Change it, then call save_checkpoint()."""
         if self._checkpoint is None:
-            stored = self.job.checkpoint
-            self._checkpoint = canonical.decode(stored, "checkpoint") if stored else {}
+            self._checkpoint = self.job.checkpoint
         return self._checkpoint
 
     def save_checkpoint(self) -> None:

@@ -211,7 +211,10 @@ class Engine:
     def get(self, name: str) -> Job:
         job = self.store.get(name)
         if job is None:
-            raise JobNotFound(f"There is no job {name}. It may have been pruned.", name=name)
+            raise JobNotFound(
+                f"There is no job {name} in this database: it was pruned, or the transaction that made it was not committed.",
+                name=name,
+            )
         return job
 
     def find(self, limit: int = 100, after: str | None = None, **criteria: Any) -> list[Job]:

@@ -82,7 +82,7 @@ def build(
         organization=organization or None,
         user=user,
         handler=handler,
-        params="{}",
+        params_json="{}",
         run_after=moment(run_after, now),
         attempts=0,
         max_attempts=check_max_attempts(job_type.max_attempts if max_attempts is None else max_attempts),
@@ -94,8 +94,8 @@ def build(
         blockers=0,
         progress=0.0,
         progress_message=None,
-        result=None,
-        checkpoint=None,
+        result_json=None,
+        checkpoint_json=None,
         last_error=None,
         error_type=None,
         traceback=None,
@@ -113,7 +113,7 @@ def build(
     texts = [canonical.encode({} if p is None else p, "params", settings.payload_bytes) for p in params]
     return [
         NewJob(
-            template.evolve(name=name, params=text, job_hash=job_hash(job_type.name, organization, text)),
+            template.evolve(name=name, params_json=text, job_hash=job_hash(job_type.name, organization, text)),
             window,
             parents,
         )

@@ -58,7 +58,9 @@ class Group:
                 return self._session
             try:
                 return self._enter(attempt, self.store.dialect.begin)
-            except StoreUnavailable:  # the connection has died since it was last used; this attempt has lost nothing by it
+            except (
+                StoreUnavailable
+            ):  # the connection has died since it was last used; this attempt has lost nothing by it
                 self._abort(None)
                 return self._enter(attempt, self.store.dialect.begin)
 

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from job_engine.engine import Engine
 
 WINDOW = timedelta(hours=1)
-_ATTEMPT_ENDS = (Status.COMPLETED, Status.FAILED, Status.TIMED_OUT, Status.DEAD_LETTER)
+# An attempt that ends in Queued lost its worker; what was given back is not counted.
+_ATTEMPT_ENDS = (Status.COMPLETED, Status.FAILED, Status.TIMED_OUT, Status.DEAD_LETTER, Status.QUEUED)
 
 
 @dataclass(frozen=True, slots=True)

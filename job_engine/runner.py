@@ -150,7 +150,7 @@ class Runner:
         attempts.set_current(attempt, self.group)
         try:
             self.interrupter.enter(attempt)
-            result = call(attempt.job_type, attempt.job.params, JobContext(self.engine, attempt, self.group))
+            result = call(attempt.job_type, attempt.job.params_json, JobContext(self.engine, attempt, self.group))
             self.interrupter.leave()
             if attempt.lost or attempt.undone:
                 raise attempt.undone or JobLeaseLost()
@@ -204,7 +204,7 @@ class Runner:
         slow = outcome.duration > self.engine.settings.group_seconds
         (self._slow_types.add if slow else self._slow_types.discard)(attempt.job.job_type)
         self.group.end(outcome)  # also of a job that was lost: the fence, not this worker, decides
-        if outcome.status is not Status.COMPLETED and not attempt.lost:
+        if not attempt.lost:
             tell(attempt.job, outcome)
         if slow or self._commits_alone(attempt.job, attempt.job_type):
             self.group.write()

@@ -31,3 +31,14 @@ class Settings:
             if word not in known:
                 raise JobEngineError(f"There is no setting {word!r}. There are: {', '.join(known)}.")
         return cls(**values)
+
+    def __post_init__(self) -> None:
+        for f in fields(self):
+            if getattr(self, f.name) <= 0:
+                raise JobEngineError(f"{f.name} is {getattr(self, f.name)}; it must be more than 0.")
+        if self.lease_seconds < 2 * self.heartbeat_seconds:
+            raise JobEngineError(
+                f"lease_seconds={self.lease_seconds:g} is less than two heartbeats (heartbeat_seconds="
+                f"{self.heartbeat_seconds:g}): healthy workers would lose their jobs. Set heartbeat_seconds to a third of the "
+                "lease or less."
+            )

@@ -1,8 +1,9 @@
-"""The log line about an attempt that did not complete: what happened, and what happens next."""
+"""The log line about an attempt: what happened, and what happens next."""
 
 from __future__ import annotations
 
 import logging
+from typing import Any
 
 from job_engine.core.job import Job, Outcome
 from job_engine.core.states import Status
@@ -11,6 +12,10 @@ log = logging.getLogger("job_engine.runner")
 
 
 def tell(job: Job, outcome: Outcome) -> None:
+    if outcome.status is Status.COMPLETED:
+        if log.isEnabledFor(logging.DEBUG):
+            log.debug("Job %s of type %s is Completed", job.name, job.job_type, extra=_fields(job, outcome))
+        return
     level = logging.INFO if outcome.give_back else logging.WARNING
     if outcome.status is Status.DEAD_LETTER:
         level, then = logging.ERROR, "it needs a person: see `job-engine show` and `job-engine retry`"
@@ -28,11 +33,15 @@ def tell(job: Job, outcome: Outcome) -> None:
         job.max_attempts,
         outcome.error or outcome.reason,
         then,
-        extra={
-            "action": str(outcome.status).lower().replace(" ", "_"),
-            "job": job.name,
-            "job_type": job.job_type,
-            "attempt": job.attempts,
-            "organization": job.organization,
-        },
+        extra=_fields(job, outcome),
     )
+
+
+def _fields(job: Job, outcome: Outcome) -> dict[str, Any]:
+    return {
+        "action": str(outcome.status).lower().replace(" ", "_"),
+        "job": job.name,
+        "job_type": job.job_type,
+        "attempt": job.attempts,
+        "organization": job.organization,
+    }

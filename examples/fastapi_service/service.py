@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -80,7 +79,7 @@ class Status(BaseModel):
 
 def status_of(job: Job, **more: Any) -> Status:
     fields = {field: getattr(job, field) for field in Status.model_fields if hasattr(job, field)}
-    return Status(**{**fields, "result": json.loads(job.result) if job.result else None, **more})
+    return Status(**fields, **more)
 
 
 # Endpoints ------------------------------------------------------------------------------------------------------------
@@ -111,7 +110,7 @@ def schedule(
 
 
 def _same(job: Job, wanted: Wanted) -> bool:
-    return job.job_type == wanted.job_type and json.loads(job.params) == wanted.params
+    return job.job_type == wanted.job_type and job.params == wanted.params
 
 
 @app.get("/jobs/{name}", dependencies=[Depends(role_of_caller)])

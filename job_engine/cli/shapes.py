@@ -17,7 +17,8 @@ _FREE_TEXT = frozenset({"last_error", "traceback", "reason", "progress_message"}
 
 def job_shape(job: Job) -> dict[str, Any]:
     """Every attribute under its own name; what is JSON in the database is JSON here."""
-    return {column: _value(column, getattr(job, column)) for column in COLUMNS}
+    stored = {column: getattr(job, f"{column}_json" if column in _JSON_FIELDS else column) for column in COLUMNS}
+    return {column: _value(column, value) for column, value in stored.items()}
 
 
 def transition_shape(transition: Transition) -> dict[str, Any]:

@@ -94,6 +94,11 @@ class StandaloneHome:
                 "JOB_ENGINE_APP. Without it every job would end in Dead Letter, as one of an unknown type."
             )
         self.load_types()
+        if not len(self.unopened_engine().registry):
+            raise click.UsageError(
+                f"The application {self._app!r} was imported and registers no job type, so that every job would end in Dead "
+                f'Letter. Name the module that has the @job functions, such as {self._app}.jobs; each is written @job("name").'
+            )
         engine = when_available(lambda: self.engine(create=True))
         Supervisor(
             engine,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from job_engine.core import canonical
 from job_engine.core.states import ENDED, Status
 
 
@@ -20,7 +21,7 @@ class Job:
     organization: str | None
     user: str | None  # who enqueued it; handlers run on this user's behalf
     handler: str | None  # dotted path, for a trusted caller's function that is no registered type
-    params: str  # canonical JSON
+    params_json: str  # as stored; `params` is what it means, and so for the other two
     run_after: datetime
     attempts: int  # claims so far; also the fencing token
     max_attempts: int
@@ -32,8 +33,8 @@ class Job:
     blockers: int  # parents that have not completed
     progress: float
     progress_message: str | None
-    result: str | None  # JSON
-    checkpoint: str | None  # JSON
+    result_json: str | None
+    checkpoint_json: str | None
     last_error: str | None
     error_type: str | None
     traceback: str | None
@@ -50,6 +51,21 @@ class Job:
     created: bool | None = field(default=None, compare=False)
 
     @property
+    def params(self) -> dict[str, Any]:
+        """What the handler is called with. Raises UndecodablePayload where somebody has spoiled the row."""
+        return canonical.decode(self.params_json)
+
+    @property
+    def result(self) -> Any:
+        """What the handler returned."""
+        return None if self.result_json is None else canonical.decode_any(self.result_json)
+
+    @property
+    def checkpoint(self) -> dict[str, Any]:
+        """What the attempts so far have saved."""
+        return canonical.decode(self.checkpoint_json, "checkpoint") if self.checkpoint_json else {}
+
+    @property
     def has_ended(self) -> bool:
         return self.status in ENDED
 
@@ -57,7 +73,7 @@ class Job:
         return dataclasses.replace(self, **changes)
 
 
-COLUMNS: tuple[str, ...] = tuple(f.name for f in dataclasses.fields(Job) if f.name != "created")
+COLUMNS: tuple[str, ...] = tuple(f.name.removesuffix("_json") for f in dataclasses.fields(Job) if f.name != "created")
 TIME_COLUMNS = frozenset(
     {"run_after", "lease_expires_at", "started_at", "ended_at", "cancel_requested_at", "creation", "modified"}
 )

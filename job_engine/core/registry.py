@@ -32,6 +32,8 @@ class Registry:
         **policy: Any,
     ) -> Callable[[Handler], Handler]:
         """Register the decorated function as the handler of job type `name`. The function itself is unchanged."""
+        if not isinstance(name, str):
+            raise InvalidJob(f'@job needs the type\'s name: write @job("{getattr(name, "__name__", "name")}").')
         for word in policy:
             if word not in POLICY:
                 raise InvalidJob(f"@job has no option {word!r}. There are: {', '.join(POLICY)}.")

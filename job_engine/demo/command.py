@@ -142,12 +142,12 @@ def _log() -> Iterator[IO[str]]:
         except JobEngineError as error:
             if os.path.getsize(log.name):
                 raise JobEngineError(f"{error} What its workers said is in {log.name}.") from error
-            os.unlink(log.name)
+            Path(log.name).unlink(missing_ok=True)
             raise
         except BaseException:
-            os.unlink(log.name)
+            Path(log.name).unlink(missing_ok=True)
             raise
-    os.unlink(log.name)
+    Path(log.name).unlink(missing_ok=True)
 
 
 @contextmanager

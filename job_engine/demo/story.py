@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 
@@ -61,7 +60,7 @@ class Story:
     def _tell_resumed(self, look: Look) -> Iterator[Event]:
         job = look.job(self._killed)
         if job is not None and job.attempts > 1 and job.checkpoint and self._is_new("resumed", 1):
-            done = json.loads(job.checkpoint)["batches"]
+            done = job.checkpoint["batches"]
             yield Event(f"{KILLED}: goes on after batch {done}, its last checkpoint", Tone.DONE)
 
     def _is_new(self, kind: str, examples: int = EXAMPLES) -> bool:

@@ -53,7 +53,10 @@ def check_application(engine: Engine, load_types: Callable[[], None], applicatio
             "Name the module that has your @job functions with --app or JOB_ENGINE_APP.",
         )
     return Finding(
-        "application", Level.WARNING, f"{application} registers no job type", "Do its functions have @job(...)?"
+        "application",
+        Level.PROBLEM,
+        f"{application} registers no job type",
+        'Name the module that has the @job functions; each is written @job("name").',
     )
 
 

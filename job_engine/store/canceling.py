@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from job_engine.core.errors import JobNotFound
+from job_engine.core.errors import IllegalTransition, JobNotFound
 from job_engine.core.job import Transition
 from job_engine.core.states import CANCELABLE, Status, check
 from job_engine.store import dependencies, logbook, stats
@@ -19,6 +19,8 @@ def cancel(session: Session, name: str, by: str | None, reason: str | None, now:
     if row is None:
         raise JobNotFound(f"There is no job {name}.", name=name)
     status = Status(row[0])
+    if status is Status.CANCELED:
+        raise IllegalTransition(f"Job {name} is canceled already.", name=name, status=status, wanted=Status.CANCELED)
     check(name, status, Status.CANCELED)
     if status is Status.RUNNING:
         session.execute(

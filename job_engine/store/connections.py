@@ -72,7 +72,8 @@ class Connections:
         except Exception as error:
             if self._dialect.is_disconnect(error):
                 self.note_trouble()
-                raise StoreUnavailable(f"The {self._dialect.name} database cannot be reached: {error}") from error
+                hint = " Check the user and the password in the URL." if _is_refusal(error) else ""
+                raise StoreUnavailable(f"The {self._dialect.name} database cannot be reached: {error}{hint}") from error
             raise
 
     def close(self) -> None:
@@ -107,3 +108,8 @@ class Connections:
                     raise
                 time.sleep(random.uniform(0, 0.01 * 2**attempt))
         raise AssertionError("unreachable")
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether the server was there and did not let us in. By its words: the drivers have no code for it in common."""
+    return any(sign in str(error) for sign in ("authentication failed", "Access denied"))

@@ -22,8 +22,9 @@ def blockers(session: Session, parents: Sequence[str], organization: str | None)
     for parent in parents:
         if parent not in found:
             raise UnknownParent(
-                f"Job {parent}, which this job should depend on, does not exist in "
-                + (f"organization {organization}." if organization else "this database without an organization."),
+                f"There is no job {parent} "
+                + (f"in organization {organization}" if organization else "without an organization")
+                + " that this job could depend on. Enqueue the parent first.",
                 parent=parent,
             )
         if found[parent] == Status.CANCELED:

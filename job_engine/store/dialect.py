@@ -9,7 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import SplitResult, urlsplit
 
+from job_engine.core.errors import JobEngineError
 from job_engine.store.waiting import BackoffWaiter, Waiter
 
 if TYPE_CHECKING:
@@ -39,6 +41,15 @@ WITH RECURSIVE walk (lane, upto, hops) AS (
 )
 SELECT lane FROM walk WHERE lane IS NOT NULL
 """
+
+
+def split_url(url: str) -> tuple[SplitResult, int | None]:
+    parts = urlsplit(url)
+    try:
+        return parts, parts.port
+    except ValueError:
+        port = parts.netloc.rpartition(":")[2]
+        raise JobEngineError(f"The URL's port is {port!r}, which is no number from 0 to 65535.") from None
 
 
 class Dialect:
@@ -89,6 +100,9 @@ class Dialect:
     def commits_each_statement(self, session: Session) -> bool:
         """Whether an adopted connection is outside a transaction and would not begin one by itself."""
         raise NotImplementedError
+
+    def check_adopted(self, session: Session) -> None:
+        """Raise where it is easy to see that an adopted connection leads to another database."""
 
     def join(self, session: Session) -> None:
         """Make sure that an adopted connection is in a transaction in which what was read stays true."""

@@ -108,7 +108,7 @@ def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
         j.organization or "",
         j.user,
         j.handler,
-        j.params,
+        j.params_json,
         to_db(j.run_after),
         j.max_attempts,
         j.timeout,

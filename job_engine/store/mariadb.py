@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from job_engine.core.clock import utc
 from job_engine.core.errors import JobEngineError
-from job_engine.store.dialect import Dialect
+from job_engine.store.dialect import Dialect, split_url
 from job_engine.store.session import Session
 
 # Server gone, lost, refused, shutting down, too many connections, killed.
@@ -62,14 +62,14 @@ class MariaDB(Dialect):
         try:
             import pymysql
         except ImportError as error:
-            raise JobEngineError("MariaDB needs the PyMySQL package: pip install 'job_engine[mariadb]'") from error
+            raise JobEngineError("MariaDB needs the PyMySQL package: pip install 'PyMySQL'") from error
         self._pymysql = pymysql
-        parts = urlsplit(url)
+        parts, port = split_url(url)
         if not parts.path.strip("/"):
             raise JobEngineError("The URL names no database. Write mariadb://user:password@host:3306/database.")
         self._arguments: dict[str, Any] = {
             "host": parts.hostname or "localhost",
-            "port": parts.port or 3306,
+            "port": port or 3306,
             "user": unquote(parts.username or ""),
             "password": unquote(parts.password or ""),
             "database": unquote(parts.path.strip("/")),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
 from job_engine.core.clock import Clock
 from job_engine.core.job import Job, Outcome, Transition
@@ -44,7 +44,7 @@ class Store(Protocol):
 
     # End attempts
 
-    def mark_success(self, name: str, worker_id: str, attempt: int, result: str | None = None) -> None:
+    def mark_success(self, name: str, worker_id: str, attempt: int, result: Any = None) -> None:
         """Running -> Completed; dependents that wait for nothing else are queued."""
 
     def mark_retry(self, name: str, worker_id: str, attempt: int, run_after: datetime, error: str) -> None:

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlunsplit
 
 from job_engine.core.clock import utc
 from job_engine.core.errors import JobEngineError
-from job_engine.store.dialect import Dialect
+from job_engine.store.dialect import Dialect, split_url
 from job_engine.store.session import Session
 from job_engine.store.waiting import NotifyWaiter, Waiter
 
@@ -70,13 +70,11 @@ class PostgreSQL(Dialect):
         try:
             import psycopg
         except ImportError as error:
-            raise JobEngineError(
-                "PostgreSQL needs the psycopg package: pip install 'job_engine[postgresql]'"
-            ) from error
+            raise JobEngineError("PostgreSQL needs the psycopg package: pip install 'psycopg[binary]'") from error
         self._psycopg = psycopg
-        self.url = url
-        parts = urlsplit(url)
-        self.address = f"postgresql:{parts.hostname}:{parts.port}{parts.path}"
+        parts, port = split_url(url)
+        self.url = urlunsplit(parts._replace(netloc=_quoted(parts.netloc)))
+        self.address = f"postgresql:{parts.hostname}:{port}{parts.path}"
 
     def connect(self) -> Any:
         # What the planner knows of a table like this is always out of date. Every query of ours has an index in the order
@@ -160,3 +158,10 @@ def _typed(column: str) -> str:
 
 def _escaped(value: str) -> str:
     return value.replace("\\", r"\\").replace('"', r"\"") if "\\" in value or '"' in value else value
+
+
+def _quoted(netloc: str) -> str:
+    """With the password's special characters escaped: the driver would take what follows an "@" for the host."""
+    login, at, host = netloc.rpartition("@")
+    user, colon, password = login.partition(":")
+    return f"{quote(unquote(user), safe='')}{colon}{quote(unquote(password), safe='')}{at}{host}"

@@ -36,7 +36,7 @@ def promote(session: Session, names: Sequence[str], now: datetime) -> int:
         f"SELECT name, status, attempts, queue FROM {{job}} WHERE {those} AND {_DUE}{{skip_locked}}",
         [*parameters, session.dialect.to_db(now)],
     )
-    return _queue(session, rows, now)
+    return _queue(session, rows, now, due_now=True)
 
 
 def next_due(session: Session) -> datetime | None:
@@ -44,13 +44,14 @@ def next_due(session: Session) -> datetime | None:
     return session.dialect.from_db(session.value(session.dialect.next_due))
 
 
-def _queue(session: Session, rows: Sequence[tuple[str, str, int, str]], now: datetime) -> int:
+def _queue(session: Session, rows: Sequence[tuple[str, str, int, str]], now: datetime, due_now: bool = False) -> int:
+    """`due_now`: they waited for a parent until this moment; that is when they became due, whatever was asked for."""
     if not rows:
         return 0
     those, parameters = session.dialect.among("name", [row[0] for row in rows])
-    session.execute(
-        f"UPDATE {{job}} SET status = 'Queued', modified = %s WHERE {those}", [session.dialect.to_db(now), *parameters]
-    )
+    at = session.dialect.to_db(now)
+    due, when = (", run_after = %s", [at]) if due_now else ("", [])
+    session.execute(f"UPDATE {{job}} SET status = 'Queued', modified = %s{due} WHERE {those}", [at, *when, *parameters])
     logbook.record(
         session,
         [

@@ -60,6 +60,7 @@ def _end(session: Session, row: tuple, now: datetime) -> None:  # type: ignore[t
                 job_type=job_type,
                 organization=organization,
                 claimed_at=started,
+                run_after=now,
                 error=error,
                 error_type="Transient",
                 reason=WORKER_LOST,

@@ -21,14 +21,15 @@ def retry(session: Session, name: str, by: str | None, run_after: datetime, now:
     status, attempts, job_type, organization, queue = Status(row[0]), *row[1:]
     blockers = sum(s is not Status.COMPLETED for _, s in dependencies.parents_of(session, name))
     target = Status.PENDING if blockers or run_after > now else Status.QUEUED
-    check(name, status, target)
     if status not in RETRYABLE:  # released claims move alike, but only their worker may do that
         raise IllegalTransition(
-            f"Job {name} is {status}: only jobs in {' or '.join(sorted(RETRYABLE))} can be retried.",
+            f"Job {name} is {status}: only jobs in {' or '.join(sorted(RETRYABLE))} can be retried. To do the work again, "
+            "enqueue a new job.",
             name=name,
             status=status,
             wanted=target,
         )
+    check(name, status, target)
     session.execute(
         "UPDATE {job} SET status = %s, attempts = 0, lost = 0, run_after = %s, blockers = %s, ended_at = NULL,"
         " started_at = NULL, cancel_requested_at = NULL, canceled_by = NULL, reason = NULL, progress = 0,"

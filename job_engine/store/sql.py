@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from job_engine.core import canonical
 from job_engine.core.clock import Clock, DatabaseClock
 from job_engine.core.error_text import clean
 from job_engine.core.errors import JobNotFound, LeaseLost
@@ -130,8 +131,9 @@ class SqlStore(Store):
         """Write what became of these attempts. Returns the names of those that this worker no longer owned."""
         return self._write(lambda s: finishing.finish(s, worker_id, outcomes, self.now()))
 
-    def mark_success(self, name: str, worker_id: str, attempt: int, result: str | None = None) -> None:
-        self._finish_one(worker_id, name, attempt, Status.COMPLETED, result=result)
+    def mark_success(self, name: str, worker_id: str, attempt: int, result: Any = None) -> None:
+        text = None if result is None else canonical.encode(result, "result", must_be_object=False)
+        self._finish_one(worker_id, name, attempt, Status.COMPLETED, result=text)
 
     def mark_retry(self, name: str, worker_id: str, attempt: int, run_after: datetime, error: str) -> None:
         self._finish_one(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import random
 import sqlite3
 import time
@@ -78,7 +79,13 @@ class SQLite(Dialect):
                 f"The file {self.path} cannot be opened as a database: {error}. "
                 f"Does the folder {folder} exist, and may this user write there?"
             ) from error
-        if connection.execute("PRAGMA journal_mode").fetchone() != ("wal",):
+        try:
+            mode = connection.execute("PRAGMA journal_mode").fetchone()
+        except sqlite3.DatabaseError as error:
+            if "not a database" not in str(error):
+                raise
+            raise JobEngineError(f"{self.path} is not an SQLite database. Is it the file you mean?") from error
+        if mode != ("wal",):
             # Several processes may be making the file at once, and this switch alone does not wait for a lock.
             self._patiently(lambda: connection.execute("PRAGMA journal_mode = WAL"))
         connection.execute("PRAGMA synchronous = FULL")
@@ -125,6 +132,14 @@ class SQLite(Dialect):
 
     def in_transaction(self, connection: Any) -> bool:
         return bool(connection.in_transaction)
+
+    def check_adopted(self, session: Session) -> None:
+        main = next((file for _, name, file in session.rows("PRAGMA database_list") if name == "main"), "")
+        if os.path.realpath(main) != os.path.realpath(self.path):
+            raise JobEngineError(
+                f"The connection is to {main or 'a database in memory'}, but the engine's jobs are in {self.path}. "
+                "A job can only share a transaction with data in the same database."
+            )
 
     def commits_each_statement(self, session: Session) -> bool:
         connection = session.connection

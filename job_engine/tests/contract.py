@@ -33,7 +33,7 @@ from job_engine.tests.parallel import at_once
 ACME, GLOBEX = "ACME", "Globex"
 
 WRITES: dict[str, Callable[[Store, Claim, datetime], Any]] = {
-    "mark_success": lambda store, claim, now: store.mark_success(*claim, '"late"'),
+    "mark_success": lambda store, claim, now: store.mark_success(*claim, "late"),
     "mark_retry": lambda store, claim, now: store.mark_retry(*claim, now, "late"),
     "mark_failed": lambda store, claim, now: store.mark_failed(*claim, "late"),
     "release": lambda store, claim, now: store.release(*claim),
@@ -237,9 +237,9 @@ class StoreContract:
     def test_success_keeps_the_result(self, case: Case) -> None:
         claim = case.claimed()
         case.clock.advance(3)
-        case.store.mark_success(*claim, '{"file":"a.pdf"}')
+        case.store.mark_success(*claim, {"file": "a.pdf"})
         job = case.engine.get(claim[0])
-        assert (job.status, job.result, job.progress) == (Status.COMPLETED, '{"file":"a.pdf"}', 100)
+        assert (job.status, job.result, job.progress) == (Status.COMPLETED, {"file": "a.pdf"}, 100)
         assert (job.ended_at, job.lease_owner, job.lease_expires_at) == (case.clock.now, None, None)
 
     def test_a_retry_waits_for_its_time_and_counts(self, case: Case) -> None:

@@ -48,7 +48,11 @@ def command(home: Home, name: str, as_json: bool) -> None:
     say.heading(sentence)
     say.line()
     say.pairs(_fields(job, parents, dependents))
-    for title, text in (("Parameters", job.params), ("Result", job.result), ("Checkpoint", job.checkpoint)):
+    for title, text in (
+        ("Parameters", job.params_json),
+        ("Result", job.result_json),
+        ("Checkpoint", job.checkpoint_json),
+    ):
         _block(title, None if text is None else _pretty(stored_json(text)))
     _block("Error", job.last_error and redact_text(job.last_error))
     _block("Traceback", job.traceback and redact_text(job.traceback))

@@ -44,7 +44,8 @@ def command(home: Home, as_json: bool) -> None:
         say.document({"types": shapes})
         return
     if not len(registry):
-        say.notice("No job types are registered: name the module that has your @job functions with --app.")
+        named = f"{home.application()} registers none; name" if home.application() else "name"
+        say.notice(f"No job types are registered: {named} the module that has your @job functions with --app.")
         return
     rows = [
         (

@@ -174,7 +174,7 @@ def test_bulk_answers_are_right_when_some_are_duplicates(engine: Engine, caller:
     answers = engine.enqueue_many("work", [{"a": i} for i in range(5)], connection=caller.connection)
     caller.commit()
     assert [a.created for a in answers] == [True, False, True, False, True]
-    assert {engine.get(a.name).params for a in answers} == {f'{{"a":{i}}}' for i in range(5)}
+    assert {engine.get(a.name).params_json for a in answers} == {f'{{"a":{i}}}' for i in range(5)}
 
 
 def test_a_refused_enqueue_leaves_the_callers_transaction_usable(engine: Engine, caller: Caller) -> None:

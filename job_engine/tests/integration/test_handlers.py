@@ -41,7 +41,7 @@ def test_the_handler_gets_its_payload(engine: Engine, registry: Registry) -> Non
     assert engine.run_once() == 1
     assert got == [(job.name, 1, "ACME", "u@example.com", params["template"], ["2026-01-01"], "1.5")]
     done = engine.get(job.name)
-    assert (done.status, done.result) == (Status.COMPLETED, '{"at":"2026-01-02","file":"a.pdf"}')
+    assert (done.status, done.result) == (Status.COMPLETED, {"at": "2026-01-02", "file": "a.pdf"})
     assert engine.run_once() == 0
 
 
@@ -49,7 +49,7 @@ def test_a_trusted_function_runs_by_its_path(engine: Engine) -> None:
     by_function = engine.enqueue(add_numbers, {"a": 1, "b": 2})
     by_path = engine.enqueue(f"{__name__}.add_numbers", {"a": 2, "b": 2})
     engine.run_once()
-    assert [engine.get(j.name).result for j in (by_function, by_path)] == ["3", "4"]
+    assert [engine.get(j.name).result for j in (by_function, by_path)] == [3, 4]
 
 
 def test_a_failure_schedules_the_next_try_in_the_future_and_counts(
@@ -303,7 +303,7 @@ def test_many_jobs_are_made_all_or_none(engine: Engine, registry: Registry, monk
     assert engine.enqueue_many("work", []) == []
     answers = engine.enqueue_many("work", ({"n": n} for n in range(1203)))
     assert (len({a.name for a in answers}), engine.count()) == (1203, 1203)
-    assert [a.params for a in answers] == [f'{{"n":{n}}}' for n in range(1203)]
+    assert [a.params for a in answers] == [{"n": n} for n in range(1203)]
     insert = inserting._insert_new
     batches: list[int] = []
 

@@ -80,7 +80,9 @@ def test_a_failing_handler_loses_its_own_writes_and_its_neighbours_keep_theirs(
     bad = engine.enqueue("write", {"fail": True, "n": 2})
     engine.run_once(queues=["default"])
     assert effects(engine) == sorted(job.name for job in good)
-    assert sorted(job.params for job in engine.find(job_type="follow")) == sorted(f'{{"of":"{j.name}"}}' for j in good)
+    assert sorted(job.params_json for job in engine.find(job_type="follow")) == sorted(
+        f'{{"of":"{j.name}"}}' for j in good
+    )
     assert sorted(runs) == sorted(job.name for job in (*good, bad))
     assert engine.get(bad.name).status in (Status.FAILED, Status.DEAD_LETTER)
     check_ledger(engine)
@@ -238,7 +240,7 @@ def test_a_checkpoint_without_the_lease_stops_the_handler_and_writes_nothing(
         name = engine.enqueue("write", {"connection": connection}).name
         engine.run_once(1)
         job = engine.get(name)
-        assert (job.status, job.checkpoint, went_on, effects(engine)) == (Status.DEAD_LETTER, None, [], [])
+        assert (job.status, job.checkpoint_json, went_on, effects(engine)) == (Status.DEAD_LETTER, None, [], [])
     check_ledger(engine)
 
 
@@ -261,7 +263,7 @@ def test_a_job_enqueued_by_a_handler_exists_only_if_that_completes(
     clock.advance(LATER)
     engine.run_once(queues=["default"])
     (follow,) = engine.find(job_type="follow")
-    assert follow.params == '{"attempt":2}'
+    assert follow.params == {"attempt": 2}
     if how == "ctx":
         assert (follow.organization, follow.user) == ("ACME", "u@example.com")
 
