@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from job_engine.core.errors import GivenBack, Interrupt
+from job_engine.core.errors import Interrupt
 from job_engine.core.job import Job
 from job_engine.core.job_type import JobType
 from job_engine.store.port import Store
@@ -43,7 +43,7 @@ class Attempt:
         self.overdue_at: float | None = None  # interrupted, it may go on until then
         self.cancel_requested = False
         self.lost = False  # the lease is gone, or somebody else has recorded how the attempt ended
-        self.undone: GivenBack | None = None  # its writes were rolled back, whatever its handler goes on to do
+        self.undone: BaseException | None = None  # its writes were rolled back, whatever its handler goes on to do
         self.percent: float = job.progress
         self.message: str | None = None
         self.progress_is_new = False  # since it was last written

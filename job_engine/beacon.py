@@ -48,6 +48,7 @@ class Beacon:
             yield file.fileno()
 
     def show(self, name: str, attempt: int, deadline: float | None) -> None:
+        _CONDEMNED.pack_into(self._memory, _CONDEMNED_AT, 0.0, 0, 0, b"")
         _LAYOUT.pack_into(self._memory, 0, attempt, deadline or 0.0, name.encode())
 
     def hide(self) -> None:

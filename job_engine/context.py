@@ -147,7 +147,7 @@ class HandlerConnection:
         )
 
     def rollback(self) -> None:
-        raise JobEngineError("To undo what was written in this transaction, raise an exception.")
+        raise JobEngineError("The engine ends this transaction. To undo what was written in it, raise an exception.")
 
     def close(self) -> None:
         raise JobEngineError("The connection is the engine's, which goes on to use it.")

@@ -19,10 +19,6 @@ class Tick:
     promoted: int
     rescued: int
 
-    @property
-    def moved(self) -> int:
-        return self.promoted + self.rescued
-
 
 def tick(engine: Engine) -> Tick:
     """Queue what is due and take back what lost its worker. Any number may run at once."""

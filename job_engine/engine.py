@@ -126,8 +126,12 @@ class Engine:
     @contextmanager
     def transaction(self) -> Iterator[HandlerConnection]:
         """A transaction on the jobs' own database, for data and jobs that belong together: pass it as `connection`."""
-        with self.store.transaction() as session:
-            yield HandlerConnection(session.connection)
+        session = self.store.connections.open(for_handlers=True)  # not the one that the engine itself uses meanwhile
+        try:
+            with session.transaction():
+                yield HandlerConnection(session.connection)
+        finally:
+            session.close()
         wake_this_process(self.store.dialect.address)
 
     def _insert(

@@ -38,7 +38,8 @@ class Group:
         self._judge = judge
         self._worker_id = worker_id
         self._settings = settings
-        self._lock = threading.RLock()  # the runner fills the group; the keeper may write it while a slow job runs
+        # The runner fills the group; the keeper may write it while a slow job runs, the courier while the next is claimed.
+        self._lock = threading.RLock()
         self._outcomes: list[Outcome] = []
         self._since = 0.0
         self._session: Session | None = None
@@ -47,6 +48,7 @@ class Group:
         self._courier: ThreadPoolExecutor | None = None
         self._on_its_way: tuple[list[Outcome], Future[set[str]]] | None = None
         self._user: Attempt | None = None  # the attempt whose handler has the connection now
+        self._has_savepoint = False  # under that handler's writes; without one, the transaction is its own
 
     # The handler's connection
 
@@ -57,25 +59,24 @@ class Group:
                 assert self._session is not None
                 return self._session
             try:
-                return self._enter(attempt, self.store.dialect.begin)
-            except (
-                StoreUnavailable
-            ):  # the connection has died since it was last used; this attempt has lost nothing by it
+                return self._enter(attempt)
+            except StoreUnavailable:  # the connection has died since it was last used
                 self._abort(None)
-                return self._enter(attempt, self.store.dialect.begin)
+                return self._enter(attempt)
 
-    def _enter(self, attempt: Attempt, begin: str) -> Session:
-        session = self._begun(begin)
+    def _enter(self, attempt: Attempt) -> Session:
+        session = self._begun()
         session.execute(f"SAVEPOINT {_SAVEPOINT}")
-        self._user = attempt
+        self._user, self._has_savepoint = attempt, True
         attempt.uses_connection = True
         return session
 
     def keep_writes(self) -> None:
         """The handler returned: its writes stay in the group, which is busy until `end` adds the outcome to them."""
         with self._lock:
-            if self._user is not None and self._session is not None:
+            if self._user is not None and self._session is not None and self._has_savepoint:
                 self._session.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+                self._has_savepoint = False
 
     def undo_writes(self) -> None:
         """The handler raised: its writes go, its neighbours' stay, if the database still has them."""
@@ -84,8 +85,11 @@ class Group:
                 return
             self._user = None
             try:
-                self._session.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
-                self._session.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+                if self._has_savepoint:
+                    self._session.execute(f"ROLLBACK TO SAVEPOINT {_SAVEPOINT}")
+                    self._session.execute(f"RELEASE SAVEPOINT {_SAVEPOINT}")
+                elif not self._open:  # begun by the driver, after a checkpoint
+                    self._session.rollback()
             except Exception:  # a deadlock or a lost connection has ended the whole transaction
                 self._abort(None)
 
@@ -98,17 +102,25 @@ class Group:
                 self.store.save_checkpoint(job.name, self._worker_id, job.attempts, checkpoint)
                 return
             leasing.save_checkpoint(self._session, job.name, self._worker_id, job.attempts, checkpoint)
+            neighbours = {o.name for o in self._outcomes if o.used_connection}
             try:
                 self.keep_writes()
                 self._write()
-            except LeaseLost as lost:  # a neighbour's: its writes must not be committed, and ours lie above them
+            except BaseException as error:
                 self._abort(None)
-                attempt.undone = GivenBack("Its writes were rolled back with those of a job that was taken away.")
-                raise attempt.undone from lost
-            except Exception:
-                self._abort(None)
-                raise
-            self._enter(attempt, self.store.dialect.begin_again)  # the handler may still hold the connection
+                attempt.undone = self._undoing(job, neighbours, error)
+                raise attempt.undone from error
+            self._user = attempt  # which may still hold the connection, or a cursor of it
+            if not self.store.dialect.begins_by_itself:
+                self._enter(attempt)
+
+    def _undoing(self, job: Job, neighbours: set[str], error: BaseException) -> BaseException:
+        """What ends an attempt whose checkpoint could not be committed: its own error, unless neighbours may be to blame."""
+        if not neighbours:
+            return error
+        if not isinstance(error, (LeaseLost, StoreUnavailable)) and not self.store.dialect.is_conflict(error):
+            self.alone |= {job.name, *neighbours}
+        return GivenBack("Its writes were rolled back with those of its group.")
 
     # Finished attempts
 
@@ -128,9 +140,11 @@ class Group:
     @property
     def is_due(self) -> bool:
         waiting = len(self._outcomes)
-        return waiting > 0 and (
+        if waiting and (
             waiting >= self._settings.group_jobs or time.monotonic() - self._since >= self._settings.group_seconds
-        )
+        ):
+            return True
+        return self._on_its_way is not None and self._on_its_way[1].done() and bool(self._on_its_way[1].exception())
 
     @property
     def is_busy(self) -> bool:
@@ -157,12 +171,18 @@ class Group:
         """Wait for the group that is on its way. What could not be written comes back."""
         if self._on_its_way is None:
             return
-        (outcomes, future), self._on_its_way = self._on_its_way, None
+        outcomes, future = self._on_its_way
         try:
             self._tell_lost(future.result())
         except Exception as error:
             log.warning("A group of finished jobs could not be written and is tried again: %s", error)
             self._outcomes = outcomes + self._outcomes
+        self._on_its_way = None  # not before: an interruption of the wait must not forget it
+
+    @property
+    def has_returned(self) -> bool:
+        """Something is finished that is not even on its way."""
+        return bool(self._outcomes)
 
     @property
     def has_unwritten(self) -> bool:
@@ -184,13 +204,28 @@ class Group:
                     innocent = isinstance(error, LeaseLost) or self.store.dialect.is_conflict(error)
                     self._abort(None if innocent else error)
                     log.warning("A group of finished jobs could not be written and is tried again", exc_info=True)
+                except BaseException:  # Ctrl-C in the middle of it: half a write must not be committed later
+                    self._abort(None)
+                    raise
             self._write_one_by_one()
 
-    def write_if_due(self) -> None:
-        if self.is_due and not self.is_busy:
-            with self._lock:
-                if self.is_due and not self.is_busy:
+    def write_if_due(self, wait: bool = True) -> None:
+        """`wait`: also when another thread is writing just now. The keeper has leases to extend and does not."""
+        if self.is_due and not self.is_busy and self._lock.acquire(blocking=wait):
+            try:
+                if self.is_due and not self.is_busy and (wait or self._has_arrived):
                     self.hand_over()
+            finally:
+                self._lock.release()
+
+    @property
+    def _has_arrived(self) -> bool:
+        return self._on_its_way is None or self._on_its_way[1].done()
+
+    @property
+    def holds_the_only_writer(self) -> bool:
+        """Nobody else can write before this group is committed: that a second connection cannot is no outage."""
+        return self._open and self.store.dialect.one_writer
 
     def close(self) -> None:
         with self._lock:
@@ -202,14 +237,12 @@ class Group:
                 self._session.close()
             self._session, self._open, self._outcomes = None, False, []
 
-    def _begun(self, begin: str) -> Session:
+    def _begun(self) -> Session:
         if self._session is None:
             self._session = self.store.connections.open(for_handlers=True)
         if not self._open:
-            if begin == self.store.dialect.begin:
+            if not self.store.dialect.in_transaction(self._session.connection):  # the driver may have begun one
                 self._session.begin()
-            else:
-                self._session.execute(begin)
             self._open = True
             self._began = time.monotonic()
         return self._session
@@ -217,7 +250,7 @@ class Group:
     def _write(self) -> None:
         if not self._outcomes and not self._open:
             return
-        session = self._begun(self.store.dialect.begin)
+        session = self._begun()
         lost = finishing.finish(session, self._worker_id, self._outcomes, self.store.now()) if self._outcomes else set()
         if any(o.used_connection and o.name in lost for o in self._outcomes):
             self._outcomes = [o for o in self._outcomes if o.name not in lost]
@@ -236,16 +269,16 @@ class Group:
 
     def _write_one_by_one(self) -> None:
         """One of them cannot be written as it is. It ends in Dead Letter, and the others are none the worse for it."""
-        outcomes, self._outcomes = self._outcomes, []
-        for outcome in outcomes:
+        while self._outcomes:
+            outcome = self._outcomes[0]
             try:
                 self.store.finish(self._worker_id, [outcome])
             except StoreUnavailable:
-                self._outcomes.append(outcome)
                 raise
             except Exception as error:
                 log.exception("The outcome of job %s could not be written", outcome.name, extra={"job": outcome.name})
                 self.store.finish(self._worker_id, [_unwritable(outcome, error)])
+            self._outcomes.pop(0)
 
     def _abort(self, error: Exception | None) -> None:
         """The transaction is gone. Jobs whose writes went with it are given back; the others' outcomes are still true.
@@ -257,13 +290,14 @@ class Group:
         if session is not None:
             session.rollback()
             session.close()
-        wrote = [o for o in self._outcomes if o.used_connection]
+        before = self._outcomes
+        self._outcomes = [_given_back(o) if o.used_connection else o for o in before]
+        wrote = [o for o in before if o.used_connection]
         if error is not None and len(wrote) == 1:
-            self._outcomes = [self._blamed(o, error) if o.used_connection else o for o in self._outcomes]
-            return
-        if error is not None:
+            blamed = self._blamed(wrote[0], error)
+            self._outcomes = [blamed if o.name == blamed.name else o for o in self._outcomes]
+        elif error is not None:
             self.alone.update(o.name for o in wrote)
-        self._outcomes = [_given_back(o) if o.used_connection else o for o in self._outcomes]
 
     def _blamed(self, outcome: Outcome, error: Exception) -> Outcome:
         job = self.store.get(outcome.name)

@@ -91,7 +91,7 @@ class Keeper:
         self._runner.engine.store.close()
 
     def _beat(self) -> None:
-        self._runner.group.write_if_due()
+        self._runner.group.write_if_due(wait=False)
         now = time.monotonic()
         attempt = self._runner.attempt
         if attempt is not None:
@@ -127,6 +127,7 @@ class Keeper:
 
     def _extend_leases(self, attempt: Attempt | None) -> None:
         held = {(h.name, h.attempt): h for h in self._runner.engine.store.heartbeat(self._runner.worker_id, self._held)}
+        self._runner.forget_lost(set(held))
         if attempt is None or self._runner.attempt is not attempt:
             return
         mine = held.get((attempt.job.name, attempt.job.attempts))
@@ -160,13 +161,20 @@ class Keeper:
         attempt.interruption = interruption
         grace = self._settings.grace_seconds if grace_seconds is None else grace_seconds
         attempt.overdue_at = time.monotonic() + grace
-        if self._runner.interrupter.interrupt(attempt, interruption) and self._runner.beacon is not None:
-            self._runner.beacon.condemn(attempt.job.name, attempt.job.attempts, interruption, attempt.overdue_at)
+        beacon = self._runner.beacon
+        if self._runner.interrupter.interrupt(attempt, interruption) and beacon is not None:
+            beacon.condemn(attempt.job.name, attempt.job.attempts, interruption, attempt.overdue_at)
 
     def _overdue(self, attempt: Attempt) -> None:
         """The handler would not stop. Under a supervisor the process is about to be killed; otherwise it is on us."""
-        if self._runner.beacon is not None or attempt.lost or self._runner.attempt is not attempt:
+        if self._runner.beacon is not None or self._runner.attempt is not attempt:
             return
+        if not attempt.lost:
+            self._settle(attempt)
+        if self._exit_when_overdue:
+            os._exit(EXIT_OVERDUE)
+
+    def _settle(self, attempt: Attempt) -> None:
         assert attempt.interruption is not None
         log.error(
             "Job %s did not stop within its grace period after being told to (%s)",
@@ -178,5 +186,3 @@ class Keeper:
             self._runner.engine, self._runner.worker_id, attempt.job.name, attempt.job.attempts, attempt.interruption
         )
         attempt.lost = True  # not before it is settled: with the database away, the next look tries again
-        if self._exit_when_overdue:
-            os._exit(EXIT_OVERDUE)

@@ -114,15 +114,28 @@ class Runner:
         outcomes = [_given_back(job, reason) for job in unstarted]
         try:
             self.engine.store.finish(self.worker_id, outcomes)
-        except StoreUnavailable:
+        except Exception:
             for outcome in outcomes:  # given back with the next group, when the database is there again
                 self.group.add(outcome)
             raise
 
+    def forget_lost(self, held: set[tuple[str, int]]) -> None:
+        """Do not start what has been taken from this worker in the meantime."""
+        for job in list(self.claimed):
+            if (job.name, job.attempts) not in held:
+                try:
+                    self.claimed.remove(job)
+                except ValueError:
+                    pass  # started just now; its own fence will tell
+
     # One job
 
     def run(self, job: Job) -> None:
-        attempt = self._start(job)
+        try:
+            attempt = self._start(job)
+        except BaseException:
+            self.claimed.appendleft(job)  # not started, and to be given back with the others
+            raise
         try:
             outcome = self._perform(attempt)
         except Interrupt as late:  # it came when the handler had just ended
@@ -131,6 +144,7 @@ class Runner:
         finally:
             self.interrupter.leave()
             self.attempt = None
+            self._show(job, None)  # it has ended: that its outcome waits for the database must not look like a timeout
         self._record(attempt, outcome)
 
     def _start(self, job: Job) -> Attempt:
@@ -138,10 +152,14 @@ class Runner:
         if self._commits_alone(job, job_type) or job.job_type in self._slow_types:
             self.group.write()  # nobody waits for a job that is known to be slow
         attempt = Attempt(job, job_type)
-        if self.beacon is not None:
-            self.beacon.show(job.name, job.attempts, attempt.deadline)
+        self._show(job, attempt.deadline)
         self.attempt = attempt
         return attempt
+
+    def _show(self, job: Job, deadline: float | None) -> None:
+        beacon = self.beacon  # which is taken away when the supervisor dies
+        if beacon is not None:
+            beacon.show(job.name, job.attempts, deadline)
 
     def _commits_alone(self, job: Job, job_type: JobType) -> bool:
         return job_type.commit == "Each" or job.name in self.group.alone
@@ -197,6 +215,8 @@ class Runner:
     def _is_outage(self, attempt: Attempt, error: BaseException) -> bool:
         """Whether the job failed because the engine's own database is away, which is nobody's fault but the database's."""
         store = self.engine.store
+        if self.group.holds_the_only_writer:
+            return False
         broken = isinstance(error, StoreUnavailable) or (attempt.uses_connection and store.dialect.is_disconnect(error))
         return broken and not store.connections.is_reachable()
 

@@ -82,7 +82,7 @@ class Supervisor:
                 self._turn()
                 self._wake.wait(LOOK_SECONDS)
                 self._wake.clear()
-            self._settle_debts()
+            self._settle_last_debts()
         finally:
             for child in self._children:
                 child.process.kill()
@@ -142,6 +142,8 @@ class Supervisor:
             process.stdin.flush()
         except BrokenPipeError:
             pass  # it died at once; _bury will see
+        if self._stopped_at is not None:  # the signal came while it was being started
+            process.terminate()
 
     def _bury(self) -> None:
         for child in [c for c in self._children if c.process.poll() is not None]:
@@ -236,6 +238,12 @@ class Supervisor:
             wait = min(wait, max(LOOK_SECONDS, (due - self.engine.store.now()).total_seconds()))
         self._next_tick = now + wait
         self._housekeeper.run_if_due()
+
+    def _settle_last_debts(self) -> None:
+        try:
+            self._settle_debts()
+        except StoreUnavailable as error:
+            log.error("%s What the workers held will be rescued when their leases expire.", error)
 
     def _settle_debts(self) -> None:
         while self._debts:

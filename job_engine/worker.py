@@ -84,8 +84,9 @@ class Worker:
         if ran:
             waiter.work_came()
         elif not self.runner.stopping.is_set():
-            if self.runner.beacon is not None:
-                self.runner.beacon.hide()
+            beacon = self.runner.beacon
+            if beacon is not None:
+                beacon.hide()
             waiter.wait(min(poll_seconds, self._seconds_to_next_look()), self.runner.stopping)
 
     def _tick(self) -> None:
@@ -127,6 +128,8 @@ class Worker:
     def _reset(self) -> None:
         """Connections are made anew when the database is back."""
         self.engine.store.close()
+        if self._waiter is not None:
+            self._waiter.close()
         self._waiter = None
 
     def _leave(self) -> None:

@@ -64,6 +64,15 @@ def pick(
     return chosen
 
 
+def before_the_suspect(found: Sequence[Candidate], picked: Sequence[Candidate]) -> str | None:
+    """Whom to take for served last when a suspect was passed over, so that its organization comes first next time."""
+    passed = [c.lane.organization for c in found if c.lost and c not in picked]
+    if not passed:
+        return None
+    ordered = sorted({c.lane.organization for c in found})
+    return ordered[ordered.index(passed[0]) - 1]
+
+
 def limit_keys(lane: Lane) -> tuple[tuple[str, str], tuple[str, str]]:
     return ("type", lane.job_type), ("organization", lane.organization)
 

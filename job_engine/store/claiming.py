@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from job_engine.core.fairness import Candidate, pick, shares, turns
+from job_engine.core.fairness import Candidate, before_the_suspect, pick, shares, turns
 from job_engine.core.job import Job
 from job_engine.core.priority import Lane, lane_ranges
 from job_engine.store import controls, stats
@@ -78,7 +78,7 @@ def _choose(
             break  # a suspect runs alone: when its turn comes first
         chosen += picked
         if picked:
-            cursor.last_served[rank] = picked[-1].lane.organization
+            cursor.last_served[rank] = before_the_suspect(found, picked) or picked[-1].lane.organization
         # A full share means that more may wait behind it: a lower priority must not overtake that.
         if len(chosen) >= limit or len(found) > len(picked) or _any_full(found, asked, room):
             break
@@ -142,7 +142,7 @@ def _take(session: Session, names: list[str], worker_id: str, now: datetime, lea
     those, parameters = dialect.among("name", names)
     update = (
         "UPDATE {job} SET status = 'Running', attempts = attempts + 1, lease_owner = %s, lease_expires_at = %s,"
-        f" started_at = %s, ended_at = NULL, modified = %s WHERE {those}"
+        f" started_at = %s, ended_at = NULL, reason = NULL, modified = %s WHERE {those}"
     )
     values = [worker_id, dialect.to_db(until), dialect.to_db(now), dialect.to_db(now), *parameters]
     if dialect.returns_updated:

@@ -64,11 +64,15 @@ class Connections:
 
     def open(self, for_handlers: bool = False) -> Session:
         """A connection for the caller alone."""
+        session = self.translated(lambda: Session(self._dialect, self._dialect.connect()))
+        if for_handlers:
+            self._dialect.prepare_for_handlers(session.connection)
+        return session
+
+    def translated(self, connect: Callable[[], T]) -> T:
+        """Do something that connects, and say in our own words when that is not possible now."""
         try:
-            session = Session(self._dialect, self._dialect.connect())
-            if for_handlers:
-                self._dialect.prepare_for_handlers(session.connection)
-            return session
+            return connect()
         except Exception as error:
             if self._dialect.is_disconnect(error):
                 self.note_trouble()

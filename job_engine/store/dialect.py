@@ -61,8 +61,8 @@ class Dialect:
     returns_updated = True  # UPDATE ... RETURNING
     partial_indexes = True
     one_writer = False  # a transaction that writes keeps everybody else from writing
+    begins_by_itself = False  # a handler's connection begins a transaction when it first writes, and not before
     lane_parameter = "%s"
-    max_params = 30_000
 
     def __init__(self, tables: dict[str, str] | None = None):
         self._words = {**(tables or TABLES), **self.clauses}
@@ -154,7 +154,6 @@ class Dialect:
         return False
 
     begin = "BEGIN"  # of a transaction that will write
-    begin_again = "BEGIN"  # of one that may write, after a commit in the middle of a handler
     now = ""  # SELECT of the database's own time
     # Ordered, though the order does not matter: only so does every planner walk the index that was made for it.
     promote_order = " ORDER BY run_after"

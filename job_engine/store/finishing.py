@@ -10,12 +10,11 @@ from typing import Any
 from job_engine.core.job import Outcome
 from job_engine.core.states import ENDED, Status, check
 from job_engine.store import canceling, dependencies, logbook, promoting, stats
+from job_engine.store.leasing import OWNED
 from job_engine.store.session import Session
 
 _END = "lease_owner = NULL, lease_expires_at = NULL, modified = %s"
 _PROGRESS = "progress = COALESCE(%s, progress), progress_message = COALESCE(%s, progress_message)"
-# Only a running job has a lease_owner. Naming the state as well would invite a planner to search by it, not by the key.
-_OWNED = "attempts = %s AND lease_owner = %s"
 
 _COMPLETE = (
     f"UPDATE {{job}} SET status = 'Completed', {_END}, ended_at = %s, dedup_slot = NULL, {_PROGRESS},"
@@ -30,7 +29,10 @@ _DIE = (
     f"UPDATE {{job}} SET status = %s, {_END}, {_PROGRESS}, ended_at = %s, dedup_slot = NULL, last_error = %s, error_type = %s,"
     " traceback = %s, reason = %s"
 )
-_CANCEL = f"UPDATE {{job}} SET status = 'Canceled', {_END}, {_PROGRESS}, ended_at = %s, dedup_slot = NULL, reason = %s"
+_CANCEL = (
+    f"UPDATE {{job}} SET status = 'Canceled', {_END}, {_PROGRESS}, ended_at = %s, dedup_slot = NULL,"
+    " reason = COALESCE(reason, %s)"  # whoever asked for it may have said why
+)
 _GIVE_BACK = (
     f"UPDATE {{job}} SET status = %s, {_END}, {_PROGRESS}, attempts = attempts - 1, started_at = NULL,"
     " run_after = COALESCE(%s, run_after), reason = %s"
@@ -117,12 +119,12 @@ def _write(session: Session, worker_id: str, batch: list[Outcome], now: datetime
     those, names = session.dialect.among("name", [o.name for o in batch])
     owned = [first.attempt, worker_id]
     if session.dialect.returns_updated:
-        return session.column(f"{update} WHERE {those} AND {_OWNED} RETURNING name", [*values, *names, *owned])
+        return session.column(f"{update} WHERE {those} AND {OWNED} RETURNING name", [*values, *names, *owned])
     # Lock what is ours first: the update alone would not say which rows it found.
-    changed = session.column(f"SELECT name FROM {{job}} WHERE {those} AND {_OWNED}{{for_update}}", [*names, *owned])
+    changed = session.column(f"SELECT name FROM {{job}} WHERE {those} AND {OWNED}{{for_update}}", [*names, *owned])
     if changed:
         those, names = session.dialect.among("name", changed)
-        session.execute(f"{update} WHERE {those} AND {_OWNED}", [*values, *names, *owned])
+        session.execute(f"{update} WHERE {those} AND {OWNED}", [*values, *names, *owned])
     return changed
 
 

@@ -50,7 +50,7 @@ def insert(session: Session, new: Sequence[NewJob], now: datetime) -> list[Job]:
 
 def _known(session: Session, new: Sequence[NewJob]) -> dict[str, Job]:
     """Dependents whose key is taken: looked up before their parents, which may be canceled or forgotten by now."""
-    twins = {n.job.name: _twin(session, n.job) for n in new if n.parents and n.job.dedup_key is not None}
+    twins = {n.job.name: _twin(session, n.job, "") for n in new if n.parents and n.job.dedup_key is not None}
     return {name: twin.evolve(created=False) for name, twin in twins.items() if twin is not None}
 
 
@@ -123,13 +123,13 @@ def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
     )
 
 
-def _twin(session: Session, job: Job) -> Job | None:
+def _twin(session: Session, job: Job, latest: str = "{latest}") -> Job | None:
     """The job whose unique key is in the way. Read as it is now, also where the transaction sees an older picture."""
     if job.dedup_key is not None:  # a key of the caller's own decides alone
         condition, parameters = "organization = %s AND dedup_key = %s", [job.organization or "", job.dedup_key]
     else:
         condition, parameters = "dedup_slot = %s", [job.job_hash]
-    row = session.row(f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE {condition}{{latest}}", parameters)
+    row = session.row(f"SELECT {JOB_COLUMNS} FROM {{job}} WHERE {condition}{latest}", parameters)
     return None if row is None else job_from_row(session.dialect, row)
 
 

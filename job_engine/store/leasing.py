@@ -9,7 +9,8 @@ from typing import NamedTuple
 from job_engine.core.errors import LeaseLost
 from job_engine.store.session import Session
 
-_OWNED = "name = %s AND attempts = %s AND lease_owner = %s"
+# Only a running job has a lease_owner. Naming the state as well would invite a planner to search by it, not by the key.
+OWNED = "attempts = %s AND lease_owner = %s"
 
 
 class Held(NamedTuple):
@@ -25,10 +26,14 @@ def heartbeat(
 ) -> list[Held]:
     """Extend the leases of these jobs. What is missing in the answer has been lost."""
     those, parameters = session.dialect.among("name", names)
-    session.execute(
-        f"UPDATE {{job}} SET lease_expires_at = %s WHERE {those} AND lease_owner = %s",
-        [session.dialect.to_db(now + timedelta(seconds=lease_seconds)), *parameters, worker_id],
+    # Not those that somebody has locked just now, such as a transaction that enqueues a dependent: the others must not wait.
+    free = session.column(
+        f"SELECT name FROM {{job}} WHERE {those} AND lease_owner = %s{{skip_locked}}", [*parameters, worker_id]
     )
+    if free:
+        those, parameters = session.dialect.among("name", free)
+        until = session.dialect.to_db(now + timedelta(seconds=lease_seconds))
+        session.execute(f"UPDATE {{job}} SET lease_expires_at = %s WHERE {those}", [until, *parameters])
     return held(session, worker_id, names)
 
 
@@ -53,6 +58,9 @@ def save_checkpoint(session: Session, name: str, worker_id: str, attempt: int, c
 
 
 def _write(session: Session, what: str, values: list[object], name: str, worker_id: str, attempt: int) -> None:
-    if session.row(f"SELECT 1 FROM {{job}} WHERE {_OWNED}{{for_update}}", (name, attempt, worker_id)) is None:
+    if (
+        session.row(f"SELECT 1 FROM {{job}} WHERE name = %s AND {OWNED}{{for_update}}", (name, attempt, worker_id))
+        is None
+    ):
         raise LeaseLost(f"Job {name} no longer belongs to {worker_id} (attempt {attempt}).", name=name, attempt=attempt)
-    session.execute(f"UPDATE {{job}} SET {what} WHERE {_OWNED}", [*values, name, attempt, worker_id])
+    session.execute(f"UPDATE {{job}} SET {what} WHERE name = %s AND {OWNED}", [*values, name, attempt, worker_id])

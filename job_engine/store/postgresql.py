@@ -55,7 +55,6 @@ class PostgreSQL(Dialect):
     )
     tables_like = "SELECT 1 FROM pg_class WHERE oid = to_regclass(%s)"
     lane_parameter = "%s::text"
-    max_params = 60_000
     now = "SELECT clock_timestamp()"
     insert_new = "INSERT INTO {job} ({columns}) {source} ON CONFLICT DO NOTHING RETURNING name"
     insert_control = "INSERT INTO {control} (scope, target) VALUES (%s, %s) ON CONFLICT DO NOTHING"

@@ -80,7 +80,7 @@ class SqlStore(Store):
         self.connections.close()
 
     def waiter(self) -> Waiter:
-        return self.dialect.waiter()
+        return self.connections.translated(self.dialect.waiter)
 
     # Enqueue -------------------------------------------------------------------------------------------------------
 

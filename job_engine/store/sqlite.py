@@ -44,7 +44,7 @@ class SQLite(Dialect):
         "suffix": "",
     }
     tables_like = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s"
-    one_writer = True
+    one_writer = begins_by_itself = True
     begin = "BEGIN IMMEDIATE"
     now = "SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')"
     insert_new = "INSERT INTO {job} ({columns}) {source} ON CONFLICT DO NOTHING RETURNING name"
@@ -92,9 +92,12 @@ class SQLite(Dialect):
         return connection
 
     def prepare_for_handlers(self, connection: Any) -> None:
-        connection.isolation_level = "IMMEDIATE"  # a full disk ends the whole transaction
+        connection.isolation_level = "IMMEDIATE"  # a full disk ends the whole transaction; so does a checkpoint
 
     def begin_transaction(self, session: Session) -> None:
+        if session.adopted:  # how its owner wants to wait is not ours to change
+            session.execute(self.begin)
+            return
         # SQLite's own waiting looks every 100 ms in the end, and seldom meets the gap between a busy worker's
         # transactions; looking every millisecond or two, everybody gets a turn.
         session.execute("PRAGMA busy_timeout = 0")

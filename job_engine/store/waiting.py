@@ -80,6 +80,9 @@ class SQLiteWaiter(Waiter):
                 self._version = version
                 return
 
+    def close(self) -> None:
+        self._session.close()
+
     def _read(self) -> Any:
         return self._session.value("PRAGMA data_version")
 

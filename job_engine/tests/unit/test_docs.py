@@ -73,7 +73,7 @@ def test_the_readmes_example_is_short_and_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     result, explanation, *history = done.stdout.splitlines()
-    assert result == '{"greeting":"Hello World"}'
+    assert result == "{'greeting': 'Hello World'}"
     assert explanation.startswith("Completed at ") and explanation.endswith("in attempt 2 of 5.")
     assert [line.split()[1] for line in history] == ["Queued", "Running", "Failed", "Queued", "Running", "Completed"]
     assert "TransientError: the network is down" in history[2]
