@@ -144,7 +144,13 @@ class Group:
             waiting >= self._settings.group_jobs or time.monotonic() - self._since >= self._settings.group_seconds
         ):
             return True
-        return self._on_its_way is not None and self._on_its_way[1].done() and bool(self._on_its_way[1].exception())
+        return self._has_failed
+
+    @property
+    def _has_failed(self) -> bool:
+        """The group on its way has arrived nowhere."""
+        future = None if self._on_its_way is None else self._on_its_way[1]
+        return future is not None and future.done() and future.exception() is not None
 
     @property
     def is_busy(self) -> bool:
@@ -160,12 +166,13 @@ class Group:
             if self._open or self.store.dialect.one_writer:
                 self.write()
                 return
+            if not self._outcomes and not self._has_failed:
+                return  # nothing to hand over: no reason to wait for the last one
             self._arrive()
-            if self._outcomes:
-                outcomes, self._outcomes = self._outcomes, []
-                if self._courier is None:
-                    self._courier = ThreadPoolExecutor(1, "job-engine-courier")
-                self._on_its_way = outcomes, self._courier.submit(self.store.finish, self._worker_id, outcomes)
+            outcomes, self._outcomes = self._outcomes, []
+            if self._courier is None:
+                self._courier = ThreadPoolExecutor(1, "job-engine-courier")
+            self._on_its_way = outcomes, self._courier.submit(self.store.finish, self._worker_id, outcomes)
 
     def _arrive(self) -> None:
         """Wait for the group that is on its way. What could not be written comes back."""
