@@ -11,13 +11,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 
 from job_engine.attempt import Attempt
 from job_engine.core.error_text import describe
 from job_engine.core.errors import GivenBack, LeaseLost, StoreUnavailable
 from job_engine.core.job import Job, Outcome
 from job_engine.core.states import Status
+from job_engine.courier import Courier, tell_lost
 from job_engine.settings import Settings
 from job_engine.store import finishing, leasing
 from job_engine.store.session import Session
@@ -45,8 +45,7 @@ class Group:
         self._session: Session | None = None
         self._open = False  # a transaction is open
         self._began = 0.0
-        self._courier: ThreadPoolExecutor | None = None
-        self._on_its_way: tuple[list[Outcome], Future[set[str]]] | None = None
+        self._courier = Courier(store, worker_id)
         self._user: Attempt | None = None  # the attempt whose handler has the connection now
         self._has_savepoint = False  # under that handler's writes; without one, the transaction is its own
 
@@ -144,13 +143,7 @@ class Group:
             waiting >= self._settings.group_jobs or time.monotonic() - self._since >= self._settings.group_seconds
         ):
             return True
-        return self._has_failed
-
-    @property
-    def _has_failed(self) -> bool:
-        """The group on its way has arrived nowhere."""
-        future = None if self._on_its_way is None else self._on_its_way[1]
-        return future is not None and future.done() and future.exception() is not None
+        return self._courier.has_failed
 
     @property
     def is_busy(self) -> bool:
@@ -160,31 +153,20 @@ class Group:
     def hand_over(self) -> None:
         """Commit what is finished in another thread while this one goes on: the database and Python work side by side.
 
-        Not where a handler's writes are part of it, nor where only one can write at a time. At most one group is on its way.
+        Not where a handler's writes are part of it, nor where only one can write at a time, nor after it has failed.
         """
         with self._lock:
-            if self._open or self.store.dialect.one_writer:
+            if self._open or self.store.dialect.one_writer or self._courier.has_failed:
                 self.write()
                 return
-            if not self._outcomes and not self._has_failed:
+            if not self._outcomes:
                 return  # nothing to hand over: no reason to wait for the last one
             self._arrive()
             outcomes, self._outcomes = self._outcomes, []
-            if self._courier is None:
-                self._courier = ThreadPoolExecutor(1, "job-engine-courier")
-            self._on_its_way = outcomes, self._courier.submit(self.store.finish, self._worker_id, outcomes)
+            self._courier.take(outcomes)
 
     def _arrive(self) -> None:
-        """Wait for the group that is on its way. What could not be written comes back."""
-        if self._on_its_way is None:
-            return
-        outcomes, future = self._on_its_way
-        try:
-            self._tell_lost(future.result())
-        except Exception as error:
-            log.warning("A group of finished jobs could not be written and is tried again: %s", error)
-            self._outcomes = outcomes + self._outcomes
-        self._on_its_way = None  # not before: an interruption of the wait must not forget it
+        self._outcomes = self._courier.arrive() + self._outcomes
 
     @property
     def has_returned(self) -> bool:
@@ -194,7 +176,7 @@ class Group:
     @property
     def has_unwritten(self) -> bool:
         """Something is finished that the database may not know of yet."""
-        return self._on_its_way is not None or bool(self._outcomes)
+        return self._courier.is_away or bool(self._outcomes)
 
     def write(self) -> None:
         """Commit what is finished. Raises StoreUnavailable, keeping what can be written later."""
@@ -220,14 +202,10 @@ class Group:
         """`wait`: also when another thread is writing just now. The keeper has leases to extend and does not."""
         if self.is_due and not self.is_busy and self._lock.acquire(blocking=wait):
             try:
-                if self.is_due and not self.is_busy and (wait or self._has_arrived):
+                if self.is_due and not self.is_busy and (wait or self._courier.has_arrived):
                     self.hand_over()
             finally:
                 self._lock.release()
-
-    @property
-    def _has_arrived(self) -> bool:
-        return self._on_its_way is None or self._on_its_way[1].done()
 
     @property
     def holds_the_only_writer(self) -> bool:
@@ -236,9 +214,7 @@ class Group:
 
     def close(self) -> None:
         with self._lock:
-            if self._courier is not None:
-                self._courier.submit(self.store.close)
-                self._courier.shutdown()
+            self._courier.close()
             if self._session is not None:
                 self._session.rollback()
                 self._session.close()
@@ -268,11 +244,7 @@ class Group:
             time.sleep(_GAP_SECONDS)
         self.alone.difference_update(o.name for o in self._outcomes if not o.give_back)
         self._outcomes = []
-        self._tell_lost(lost)
-
-    def _tell_lost(self, names: set[str]) -> None:
-        for name in names:
-            log.warning("Job %s was no longer this worker's; its outcome was not recorded", name, extra={"job": name})
+        tell_lost(lost)
 
     def _write_one_by_one(self) -> None:
         """One of them cannot be written as it is. It ends in Dead Letter, and the others are none the worse for it."""
