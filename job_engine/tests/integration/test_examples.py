@@ -280,7 +280,10 @@ def test_the_fastapi_service_refuses_in_words_and_writes_nothing(
 
 def test_the_fastapi_service_does_not_know_a_job_that_is_not_there(client: Any) -> None:
     answer = client.get("/jobs/nobody", headers=READER)
-    assert (answer.status_code, answer.json()["detail"]) == (404, "There is no job nobody. It may have been pruned.")
+    assert (answer.status_code, answer.json()["detail"]) == (
+        404,
+        "There is no job nobody in this database: it was pruned, or the transaction that made it was not committed.",
+    )
 
 
 def test_the_fastapi_service_runs_under_uvicorn(tokens: dict[str, str], tmp_path: Path) -> None:

@@ -247,7 +247,10 @@ def test_a_job_that_is_not_there_is_one_sentence_and_exit_code_1(shop: Shop, ver
     shop.run("init")
     result = shop.run(verb, "nope", code=1)
     assert result.stdout == ""
-    assert result.stderr == "Error: There is no job nope. It may have been pruned.\n"
+    assert (
+        result.stderr
+        == "Error: There is no job nope in this database: it was pruned, or the transaction that made it was not committed.\n"
+    )
 
 
 # retry, cancel -------------------------------------------------------------------------------------------------------
@@ -262,7 +265,7 @@ def test_retry_by_name(shop: Shop) -> None:
     assert answer["retried"] == 1
     assert [job["name"] for job in answer["jobs"]] == [names[1]]
     assert [error["name"] for error in answer["errors"]] == [names[0], "nope"]
-    assert "is Queued and cannot become" in answer["errors"][0]["error"]
+    assert "is Queued: only jobs in" in answer["errors"][0]["error"]
 
 
 def test_whoever_retries_is_by_default_the_user_of_the_system(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def test_a_database_that_cannot_be_used_has_its_exit_code_and_no_password(
 def test_a_file_that_is_no_database_is_unavailable(shop: Shop) -> None:
     (shop.folder / "jobs.db").write_text("certainly not a database, but long enough to look at " * 10)
     result = shop.run("list", code=3)
-    assert "not a database" in result.stderr
+    assert "is not an SQLite database" in result.stderr
     assert "Traceback" not in result.stderr
 
 
@@ -124,7 +124,9 @@ def test_debug_shows_where_it_happened(shop: Shop) -> None:
     assert "Traceback" not in shop.run("show", "nope", code=1).stderr
     result = shop.run("--debug", "show", "nope", code=1)
     assert "Traceback (most recent call last)" in result.stderr
-    assert result.stderr.endswith("Error: There is no job nope. It may have been pruned.\n")
+    assert result.stderr.endswith(
+        "Error: There is no job nope in this database: it was pruned, or the transaction that made it was not committed.\n"
+    )
 
 
 def test_an_unexpected_error_is_a_sentence_too(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,7 +232,10 @@ def test_the_same_verbs_run_in_another_home(other_home: OtherHome) -> None:
 
 def test_another_homes_errors_are_sentences_with_exit_codes(other_home: OtherHome) -> None:
     result = bench(other_home, "show", "nope")
-    assert (result.exit_code, result.stderr) == (1, "Error: There is no job nope. It may have been pruned.\n")
+    assert (result.exit_code, result.stderr) == (
+        1,
+        "Error: There is no job nope in this database: it was pruned, or the transaction that made it was not committed.\n",
+    )
 
 
 def test_another_home_can_leave_verbs_out(other_home: OtherHome) -> None:
