@@ -53,7 +53,7 @@ class Keeper:
     @contextmanager
     def holding(self, jobs: Sequence[Job]) -> Iterator[None]:
         self._held = [job.name for job in jobs]
-        self._heartbeat_at = time.monotonic() + self._settings.heartbeat_seconds
+        self._heartbeat_at = time.monotonic() + self._settings.beat_seconds
         if self._thread is None:
             self._thread = threading.Thread(target=self._loop, name="job-engine-keeper", daemon=True)
             self._thread.start()
@@ -97,7 +97,7 @@ class Keeper:
         if attempt is not None:
             self._watch(attempt, now)
         if self._held and now >= self._heartbeat_at:
-            self._heartbeat_at = now + self._settings.heartbeat_seconds
+            self._heartbeat_at = now + self._settings.beat_seconds
             self._extend_leases(attempt)
 
     def _watch(self, attempt: Attempt, now: float) -> None:

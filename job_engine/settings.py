@@ -36,9 +36,8 @@ class Settings:
         for f in fields(self):
             if getattr(self, f.name) <= 0:
                 raise JobEngineError(f"{f.name} is {getattr(self, f.name)}; it must be more than 0.")
-        if self.lease_seconds < 2 * self.heartbeat_seconds:
-            raise JobEngineError(
-                f"lease_seconds={self.lease_seconds:g} is less than two heartbeats (heartbeat_seconds="
-                f"{self.heartbeat_seconds:g}): healthy workers would lose their jobs. Set heartbeat_seconds to a third of the "
-                "lease or less."
-            )
+
+    @property
+    def beat_seconds(self) -> float:
+        """Between two heartbeats, whatever was asked for: a lease must outlive two that are missed."""
+        return min(self.heartbeat_seconds, self.lease_seconds / 3)

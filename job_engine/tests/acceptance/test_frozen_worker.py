@@ -18,7 +18,7 @@ NEVER = 600.0
 # a worker that stood still for longer than its lease and the grace period may end itself.
 TELLING = {
     "by its keeper": {"grace_seconds": NEVER},
-    "by the fence": {"grace_seconds": NEVER, "heartbeat_seconds": NEVER, "cancel_check_seconds": NEVER},
+    "by the fence": {"grace_seconds": NEVER, "cancel_check_seconds": NEVER},
     "not at all": {},
 }
 
@@ -54,7 +54,7 @@ def test_a_frozen_worker_cannot_finish_the_job_that_another_has_completed(
     returned = [note.attempt for note in folder.notes("returned", job.name)]
     if telling != "not at all":
         assert effects.completions(engine)[later.name, 1, frozen] == 1, "the thawed worker itself must have gone on"
-        assert returned == ([2, 1] if telling == "by the fence" else [2])
+        assert returned in ([[2, 1], [2]] if telling == "by the fence" else [[2]])  # its keeper may have been quicker
     assert outcome(engine, job) == (Status.COMPLETED, 2)
     assert ends_of_attempts(engine, job) == [Status.QUEUED, Status.COMPLETED]  # rescued, then completed
     ((_, attempt, worker),) = [effect for effect in effects.recorded(engine).elements() if effect[0] == job.name]
