@@ -100,7 +100,7 @@ class Group:
                 self.write()  # the finished neighbours' transaction may hold locks that the checkpoint would wait for
                 self.store.save_checkpoint(job.name, self._worker_id, job.attempts, checkpoint)
                 return
-            leasing.save_checkpoint(self._session, job.name, self._worker_id, job.attempts, checkpoint)
+            leasing.save_checkpoint(self._begun(), job.name, self._worker_id, job.attempts, checkpoint)
             neighbours = {o.name for o in self._outcomes if o.used_connection}
             try:
                 self.keep_writes()
@@ -240,8 +240,8 @@ class Group:
             raise LeaseLost("A job of this group was taken from the worker; its writes must not be committed.")
         session.commit()
         self._open = False
-        if self.store.dialect.one_writer and time.monotonic() - self._began > _LONG_SECONDS:
-            time.sleep(_GAP_SECONDS)
+        if self.store.dialect.one_writer and (self._user or time.monotonic() - self._began > _LONG_SECONDS):
+            time.sleep(_GAP_SECONDS)  # a handler that goes on writing counts as long: its driver has begun, not we
         self.alone.difference_update(o.name for o in self._outcomes if not o.give_back)
         self._outcomes = []
         tell_lost(lost)

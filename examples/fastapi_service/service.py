@@ -77,9 +77,9 @@ class Status(BaseModel):
     explanation: str | None = None
 
 
-def status_of(job: Job, **more: Any) -> Status:
-    fields = {field: getattr(job, field) for field in Status.model_fields if hasattr(job, field)}
-    return Status(**fields, **more)
+def status_of(job: Job, explanation: str | None = None) -> Status:
+    fields = {field: getattr(job, field) for field in Status.model_fields if field != "explanation"}
+    return Status(**fields, explanation=explanation)
 
 
 # Endpoints ------------------------------------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def schedule(
             )
             if scope and not answer.created and not _same(answer, one):
                 raise HTTPException(409, f"The Idempotency-Key was used for other jobs (job {answer.name}).")
-            answers.append(status_of(answer, created=answer.created))
+            answers.append(status_of(answer))
     return answers
 
 

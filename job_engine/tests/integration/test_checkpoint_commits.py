@@ -31,3 +31,27 @@ def test_a_connection_kept_over_a_checkpoint_still_writes_with_the_completion(
     with engine.store.session() as session:
         found = session.column("SELECT job FROM effect ORDER BY job")
     assert found == ["after 2", "before 1", "before 2"]  # what followed the checkpoint of attempt 1 was rolled back
+
+
+def test_every_checkpoint_is_committed_when_it_is_saved(open_engine: OpenEngine, registry: Registry) -> None:
+    seen: list[tuple[object, int]] = []
+    other = open_engine()
+
+    @registry.job("import")
+    def import_rows(ctx: JobContext) -> None:
+        for chunk in range(3):
+            cursor = ctx.connection.cursor()
+            cursor.execute(f"INSERT INTO effect (job) VALUES ('{chunk}')")
+            ctx.checkpoint["chunk"] = chunk
+            ctx.save_checkpoint()
+            with other.store.session() as session:
+                rows = session.value("SELECT COUNT(*) FROM effect")
+            seen.append((other.get(ctx.name).checkpoint, rows))
+
+    with other.store.session() as session:
+        session.execute("CREATE TABLE effect (job varchar(40) NOT NULL)")
+    engine = open_engine()
+    job = engine.enqueue("import")
+    engine.run_once()
+    assert engine.get(job.name).status is Status.COMPLETED
+    assert seen == [({"chunk": 0}, 1), ({"chunk": 1}, 2), ({"chunk": 2}, 3)]
