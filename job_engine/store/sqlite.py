@@ -71,7 +71,11 @@ class SQLite(Dialect):
     def connect(self) -> Any:
         try:
             connection = sqlite3.connect(
-                self.path, self.busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=256
+                self.path,
+                timeout=self.busy_seconds,
+                isolation_level=None,
+                check_same_thread=False,
+                cached_statements=256,
             )
         except sqlite3.OperationalError as error:
             folder = Path(self.path).absolute().parent
