@@ -21,6 +21,7 @@ from job_engine.core.states import Status
 from job_engine.group import Group
 from job_engine.interrupts import Interrupter
 from job_engine.keeper import Keeper
+from job_engine.settling import settle
 from job_engine.telling import tell
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ class Runner:
         self._slow_types: set[str] = set()
         self._keyboard_interrupt: KeyboardInterrupt | None = None
         self._outage: BaseException | None = None
+        self._claim_in_doubt = False
         self.keeper = Keeper(self, exit_when_overdue)
 
     # A batch
@@ -82,14 +84,23 @@ class Runner:
         return ran
 
     def _claim(self, limit: int) -> list[Job]:
-        store = self.engine.store
-        jobs = store.claim_batch(self.worker_id, limit, self.queues)
-        if (
-            not jobs and self.group.has_unwritten
-        ):  # what this worker has finished may make room for more, or unblock some
+        if self.group.has_returned or self._claim_in_doubt:  # what an outage has left behind comes first
             self.group.write()
-            jobs = store.claim_batch(self.worker_id, limit, self.queues)
+        if self._claim_in_doubt:
+            settle(self.engine, self.worker_id, None, 0, None, reason="its claim was committed unheard of")
+            self._claim_in_doubt = False
+        jobs = self._claim_once(limit)
+        if not jobs and self.group.has_unwritten:
+            self.group.write()  # what this worker has finished may make room for more, or unblock some
+            jobs = self._claim_once(limit)
         return jobs
+
+    def _claim_once(self, limit: int) -> list[Job]:
+        try:
+            return self.engine.store.claim_batch(self.worker_id, limit, self.queues)
+        except StoreUnavailable:
+            self._claim_in_doubt = True  # the connection may have died after the commit and before its answer
+            raise
 
     def _batch_size(self) -> int:
         settings = self.engine.settings

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 NEIGHBOUR = "its worker ended because of another job"
 
 
-def settle(engine: Engine, worker_id: str, guilty: str | None, attempt: int, interruption: Interrupt | None) -> None:
+def settle(
+    engine: Engine,
+    worker_id: str,
+    guilty: str | None,
+    attempt: int,
+    interruption: Interrupt | None,
+    reason: str = NEIGHBOUR,
+) -> None:
     """Record how the guilty job's attempt ended (None: the worker was lost with it) and give back everything else."""
     outcomes: list[Outcome] = []
     for held in engine.store.held(worker_id):
@@ -23,7 +30,7 @@ def settle(engine: Engine, worker_id: str, guilty: str | None, attempt: int, int
         if job is None:
             continue
         if (held.name, held.attempt) != (guilty, attempt):
-            outcomes.append(Outcome.of(job, Status.QUEUED, give_back=True, reason=NEIGHBOUR))
+            outcomes.append(Outcome.of(job, Status.QUEUED, give_back=True, reason=reason))
         elif interruption is not None:
             outcomes.append(engine.judge(job, interruption, _seconds(engine, job)))
         else:

@@ -47,7 +47,7 @@ class Worker:
     def run(self, poll_seconds: float, max_jobs: int) -> None:
         self._listen_to_signals()
         log.info("Worker %s started", self.worker_id, extra={"action": "worker_started", "worker": self.worker_id})
-        pause = 0.1
+        pause, longest = 0.1, min(LONGEST_OUTAGE_PAUSE, self.engine.settings.beat_seconds)  # back before leases run out
         while not self.runner.stopping.is_set():
             try:
                 self._turn(poll_seconds, max_jobs)
@@ -56,13 +56,13 @@ class Worker:
                 log.warning("%s Trying again in %.1f s.", error, pause, extra={"action": "store_away"})
                 self._reset()
                 self.runner.stopping.wait(pause)
-                pause = min(pause * 2, LONGEST_OUTAGE_PAUSE)
+                pause = min(pause * 2, longest)
             except Exception:
                 log.exception(
                     "The worker failed at something other than a job and goes on", extra={"action": "worker_error"}
                 )
                 self.runner.stopping.wait(pause)
-                pause = min(pause * 2, LONGEST_OUTAGE_PAUSE)
+                pause = min(pause * 2, longest)
         self._leave()
 
     def stop(self) -> None:

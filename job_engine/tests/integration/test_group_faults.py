@@ -283,3 +283,23 @@ def test_a_text_is_refused_as_a_connection(engine: Engine, registry: Registry, d
     with pytest.raises(JobEngineError, match=r"'sqlite:.*' is no database connection\."):
         engine.enqueue("step", connection=database_url)
     assert engine.count() == 0
+
+
+def test_a_claim_whose_answer_was_lost_is_given_back_uncharged(
+    engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registry.job("work")(lambda ctx: None)
+    job = engine.enqueue("work")
+    claim_batch = engine.store.claim_batch
+
+    def claim_and_lose_the_answer(*arguments: Any) -> Any:
+        claim_batch(*arguments)
+        raise StoreUnavailable("the connection died after the commit")
+
+    with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
+        patch.setattr(engine.store, "claim_batch", claim_and_lose_the_answer)
+        engine.run_once()
+    assert engine.get(job.name).status is Status.RUNNING
+    assert engine.run_once() == 1
+    done = engine.get(job.name)
+    assert (done.status, done.attempts, done.lost) == (Status.COMPLETED, 1, 0)
