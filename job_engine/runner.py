@@ -80,7 +80,7 @@ class Runner:
         if self._keyboard_interrupt is not None:  # everything is given back; now let the program end
             raise self._keyboard_interrupt
         if ran:
-            self._seconds_per_job += ((time.monotonic() - started) / ran - self._seconds_per_job) * 0.5
+            self._seconds_per_job += ((time.monotonic() - started) / ran - self._seconds_per_job) * 0.9
         return ran
 
     def _claim(self, limit: int) -> list[Job]:
