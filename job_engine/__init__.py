@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from job_engine.core.retry import RetryPolicy
     from job_engine.core.states import Status
     from job_engine.engine import Engine
+    from job_engine.site import enqueue, enqueue_many
 
 # A web process imports this package at every start and may never touch a job: nothing is loaded before it is used.
 _HOMES = {
@@ -41,6 +42,8 @@ _HOMES = {
     "Status": "job_engine.core.states",
     "TransientError": "job_engine.core.errors",
     "default_classifier": "job_engine.core.classify",
+    "enqueue": "job_engine.site",
+    "enqueue_many": "job_engine.site",
     "job": "job_engine.core.registry",
 }
 
@@ -61,6 +64,8 @@ __all__ = [
     "TransientError",
     "__version__",
     "default_classifier",
+    "enqueue",
+    "enqueue_many",
     "job",
 ]
 

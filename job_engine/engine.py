@@ -10,7 +10,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
-from job_engine.context import HandlerConnection
+from job_engine.attempt import Attempt
+from job_engine.calling import call
+from job_engine.context import HandlerConnection, JobContext
 from job_engine.core.classify import Classifier, default_classifier
 from job_engine.core.clock import Clock, utc
 from job_engine.core.decide import decide
@@ -296,7 +298,18 @@ class Engine:
         days = self.settings.retention_days if older_than_days is None else older_than_days
         return self.store.now() - timedelta(days=days)
 
-    # For runners ---------------------------------------------------------------------------------------------------
+    # For runners; a home of the engine may do these in its own way ---------------------------------------------------
+
+    def new_group(self, worker_id: str) -> Group:
+        """What collects a runner's finished jobs."""
+        return Group(self.store, worker_id, self.settings, self.judge)
+
+    def perform(self, attempt: Attempt, context: JobContext) -> Any:
+        """Call the handler. What it returns is the job's result."""
+        return call(attempt.job_type, attempt.job.params_json, context)
+
+    def progressed(self, job: Job, percent: float, message: str | None) -> None:
+        """A running job's progress was written. Called in the keeper's thread."""
 
     def type_of(self, job: Job) -> JobType:
         return type_of(self.registry, job)

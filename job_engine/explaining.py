@@ -112,7 +112,8 @@ def _paused(pause: Pause) -> str:
     what = "everything" if pause.scope == "everything" else f"{pause.scope} {pause.target}"
     by = f" by {pause.by}" if pause.by else ""
     why = f" ({pause.reason})" if pause.reason else ""
-    return f"{what} is paused{by} since {_time(pause.at)}{why}"
+    since = f" since {_time(pause.at)}" if pause.at else ""
+    return f"{what} is paused{by}{since}{why}"
 
 
 def _worker_hint(engine: Engine) -> str:

@@ -49,7 +49,14 @@ class Group:
         self._user: Attempt | None = None  # the attempt whose handler has the connection now
         self._has_savepoint = False  # under that handler's writes; without one, the transaction is its own
 
+    def keeps_alone(self, job: Job) -> bool:
+        """Whether the job must be committed apart from others."""
+        return job.name in self.alone
+
     # The handler's connection
+
+    def enter(self, attempt: Attempt) -> None:
+        """A handler is about to start. Here nothing is begun before it asks for the connection."""
 
     def session_for(self, attempt: Attempt) -> Session:
         """The group's connection, in a transaction, with a savepoint under the handler's writes."""
@@ -243,8 +250,12 @@ class Group:
         if self.store.dialect.one_writer and (self._user or time.monotonic() - self._began > _LONG_SECONDS):
             time.sleep(_GAP_SECONDS)  # a handler that goes on writing counts as long: its driver has begun, not we
         self.alone.difference_update(o.name for o in self._outcomes if not o.give_back)
-        self._outcomes = []
+        written, self._outcomes = [o for o in self._outcomes if o.name not in lost], []
         tell_lost(lost)
+        self._committed(written)
+
+    def _committed(self, outcomes: list[Outcome]) -> None:
+        """These are now true. Not called for what the courier carries."""
 
     def _write_one_by_one(self) -> None:
         """One of them cannot be written as it is. It ends in Dead Letter, and the others are none the worse for it."""

@@ -144,6 +144,7 @@ class Keeper:
             self._runner.engine.store.save_progress(
                 job.name, self._runner.worker_id, job.attempts, attempt.percent, attempt.message
             )
+            self._runner.engine.progressed(job, attempt.percent, attempt.message)
         except LeaseLost:
             if self._runner.attempt is attempt:
                 self._lose(attempt)

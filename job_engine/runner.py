@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
 from job_engine.attempt import Attempt
-from job_engine.calling import call
 from job_engine.context import JobContext
 from job_engine.core import canonical
 from job_engine.core.errors import Interrupt, JobLeaseLost, StoreUnavailable, WorkerStopping
 from job_engine.core.job import Job, Outcome
 from job_engine.core.job_type import JobType
 from job_engine.core.states import Status
-from job_engine.group import Group
 from job_engine.interrupts import Interrupter
 from job_engine.keeper import Keeper
 from job_engine.settling import settle
@@ -46,7 +44,7 @@ class Runner:
         self.beacon = beacon
         self.stopping = threading.Event()
         self.interrupter = Interrupter()
-        self.group = Group(engine.store, worker_id, engine.settings, engine.judge)
+        self.group = engine.new_group(worker_id)
         self.attempt: Attempt | None = None  # what runs now
         self.claimed: deque[Job] = deque()  # claimed and not started; the keeper gives them back behind a slow job
         self._seconds_per_job = engine.settings.batch_seconds / 10  # a guess, until the first jobs have run
@@ -173,13 +171,14 @@ class Runner:
             beacon.show(job.name, job.attempts, deadline)
 
     def _commits_alone(self, job: Job, job_type: JobType) -> bool:
-        return job_type.commit == "Each" or job.name in self.group.alone
+        return job_type.commit == "Each" or self.group.keeps_alone(job)
 
     def _perform(self, attempt: Attempt) -> Outcome:
         attempts.set_current(attempt, self.group)
         try:
+            self.group.enter(attempt)
             self.interrupter.enter(attempt)
-            result = call(attempt.job_type, attempt.job.params_json, JobContext(self.engine, attempt, self.group))
+            result = self.engine.perform(attempt, JobContext(self.engine, attempt, self.group))
             self.interrupter.leave()
             if attempt.lost or attempt.undone:
                 raise attempt.undone or JobLeaseLost()

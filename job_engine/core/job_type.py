@@ -15,6 +15,7 @@ from job_engine.core.retry import PRESETS, RetryPolicy
 
 TIMEOUTS = {"Standard": 300, "Bulk": 1800, "Quick": 60}
 COMMITS = ("Group", "Each")
+ISOLATIONS = ("Batch", "Process")
 MOST = 2**31 - 1  # what every database's integer holds
 
 _NAME = re.compile(r"[A-Za-z0-9_.:\-]{1,140}\Z")  # no separator of a lane, nothing a URL or a shell would mangle
@@ -52,6 +53,7 @@ class JobType:
     concurrency: int | None = None  # how many may run at once, over all workers
     rate: Rate | None = None
     commit: str = "Group"  # "Each": this type's jobs never share a transaction
+    isolation: str = "Batch"  # "Process": in a Frappe site, each job has a worker's process to itself
     transient: tuple[Any, ...] = field(default=())  # errors this type sees differently from everybody else
     permanent: tuple[Any, ...] = field(default=())
     wants_context: bool = True
@@ -64,6 +66,10 @@ class JobType:
         check_max_attempts(self.max_attempts)
         if self.commit not in COMMITS:
             raise InvalidJob(f"Job type {self.name}: commit is {self.commit!r}; choose one of: {', '.join(COMMITS)}.")
+        if self.isolation not in ISOLATIONS:
+            raise InvalidJob(
+                f"Job type {self.name}: isolation is {self.isolation!r}; choose one of: {', '.join(ISOLATIONS)}."
+            )
         if self.dedup_window < 0:
             raise InvalidJob(f"Job type {self.name}: dedup_window is {self.dedup_window}; it is 0 (off) or seconds.")
         if self.concurrency is not None and self.concurrency < 1:

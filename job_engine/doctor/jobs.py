@@ -138,4 +138,5 @@ def check_pauses(pauses: Sequence[Pause]) -> Finding:
 def _pause_text(pause: Pause) -> str:
     by = f" by {pause.by}" if pause.by else ""
     why = f" ({redact_text(pause.reason)})" if pause.reason else ""
-    return f"{pause.scope} {pause.target}".strip() + f"{by} since {pause.at:%Y-%m-%d %H:%M} UTC{why}"
+    since = f" since {pause.at:%Y-%m-%d %H:%M} UTC" if pause.at else ""
+    return f"{pause.scope} {pause.target}".strip() + f"{by}{since}{why}"

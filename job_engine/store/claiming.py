@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -12,7 +12,7 @@ from job_engine.core.fairness import Candidate, before_the_suspect, pick, shares
 from job_engine.core.job import Job
 from job_engine.core.priority import Lane, lane_ranges
 from job_engine.store import controls, stats
-from job_engine.store.controls import Key, Limit
+from job_engine.store.controls import Controls, Key
 from job_engine.store.rows import CLAIM_COLUMNS, claimed_from_row
 from job_engine.store.session import Session
 
@@ -42,7 +42,7 @@ def claim_batch(
     now: datetime,
     lease_seconds: float,
     queues: tuple[str, ...] | None,
-    code_limits: Mapping[Key, Limit],
+    controls_on: Callable[[Session], Controls],
     cursor: Cursor,
 ) -> list[Job]:
     # Looked up before the transaction: an idle worker takes no lock, and what it saw is checked again by the locking read.
@@ -50,7 +50,7 @@ def claim_batch(
     lanes = _waiting_lanes(session, queues, cursor)
     if not lanes:
         return []
-    in_force = controls.read(session, code_limits)
+    in_force = controls_on(session)
     lanes = [lane for lane in lanes if in_force.pause_of(lane) is None]
     if not lanes:
         return []

@@ -27,7 +27,7 @@ class Limit:
 class Pause:
     scope: str
     target: str
-    at: datetime
+    at: datetime | None  # None: nobody has written down when
     by: str | None
     reason: str | None
 

@@ -63,9 +63,12 @@ class Dialect:
     one_writer = False  # a transaction that writes keeps everybody else from writing
     begins_by_itself = False  # a handler's connection begins a transaction when it first writes, and not before
     lane_parameter = "%s"
+    owner_columns: tuple[
+        str, ...
+    ] = ()  # of a job, filled with its user: where a framework wants to know whose row it is
 
     def __init__(self, tables: dict[str, str] | None = None):
-        self._words = {**(tables or TABLES), **self.clauses}
+        self._words = {"log_id": "id", **(tables or TABLES), **self.clauses}
         self._rendered: dict[str, str] = {}
 
     def sql(self, template: str) -> str:
@@ -114,6 +117,10 @@ class Dialect:
 
     def from_db(self, value: Any) -> datetime | None:
         return value  # type: ignore[no-any-return]
+
+    def from_clock(self, value: Any) -> datetime | None:
+        """The answer to `now`, which need not be stored as the tables' times are."""
+        return self.from_db(value)
 
     def begin_transaction(self, session: Session) -> None:
         session.execute(self.begin)

@@ -86,7 +86,8 @@ def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dic
 
 def _insert_new(session: Session, new: Sequence[NewJob]) -> set[str]:
     """The names of the rows that went in."""
-    cursor = session.insert(session.dialect.insert_new, _COLUMNS, [_row(session, n) for n in new])
+    columns = ", ".join((_COLUMNS, *session.dialect.owner_columns))
+    cursor = session.insert(session.dialect.insert_new, columns, [_row(session, n) for n in new])
     if session.dialect.returns_updated:
         return {row[0] for row in cursor.fetchall()}
     names = [n.job.name for n in new]
@@ -120,6 +121,7 @@ def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
         lane_of(j.priority, j.queue, j.organization, j.job_type),
         to_db(j.creation),
         to_db(j.modified),
+        *[j.user] * len(session.dialect.owner_columns),
     )
 
 

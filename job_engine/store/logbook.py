@@ -76,7 +76,7 @@ def history(session: Session, job: Job) -> list[Transition]:
     from_db = session.dialect.from_db
     entries: list[Transition] = []
     for worker, claimed_at, creation, before, after, attempt, *rest in session.rows(
-        f"SELECT worker, claimed_at, {_COLUMNS.removeprefix('job, ')} FROM {{log}} WHERE job = %s ORDER BY id",
+        f"SELECT worker, claimed_at, {_COLUMNS.removeprefix('job, ')} FROM {{log}} WHERE job = %s ORDER BY {{log_id}}",
         (job.name,),
     ):
         at = from_db(creation) or job.creation

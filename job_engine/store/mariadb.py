@@ -57,25 +57,32 @@ class MariaDB(Dialect):
         " ON DUPLICATE KEY UPDATE n = n + VALUES(n), seconds = seconds + VALUES(seconds)"
     )
 
-    def __init__(self, url: str):
-        super().__init__()
+    def __init__(self, arguments: dict[str, Any], tables: dict[str, str] | None = None):
+        """`arguments` are those of PyMySQL's connect()."""
+        super().__init__(tables)
         try:
             import pymysql
         except ImportError as error:
             raise JobEngineError("MariaDB needs the PyMySQL package: pip install 'PyMySQL'") from error
         self._pymysql = pymysql
+        self._arguments = arguments
+        self.address = f"mariadb:{arguments['host']}:{arguments['port']}/{arguments['database']}"
+
+    @classmethod
+    def of(cls, url: str) -> MariaDB:
         parts, port = split_url(url)
         if not parts.path.strip("/"):
             raise JobEngineError("The URL names no database. Write mariadb://user:password@host:3306/database.")
-        self._arguments: dict[str, Any] = {
-            "host": parts.hostname or "localhost",
-            "port": port or 3306,
-            "user": unquote(parts.username or ""),
-            "password": unquote(parts.password or ""),
-            "database": unquote(parts.path.strip("/")),
-            **dict(parse_qsl(parts.query)),
-        }
-        self.address = "mariadb:{host}:{port}/{database}".format_map(self._arguments)
+        return cls(
+            {
+                "host": parts.hostname or "localhost",
+                "port": port or 3306,
+                "user": unquote(parts.username or ""),
+                "password": unquote(parts.password or ""),
+                "database": unquote(parts.path.strip("/")),
+                **dict(parse_qsl(parts.query)),
+            }
+        )
 
     def connect(self) -> Any:
         # READ COMMITTED takes no gap locks, which otherwise deadlock claimers against inserters.

@@ -1,6 +1,8 @@
-"""The tables of the standalone home. In a Frappe site the doctypes are the tables and this file is not used."""
+"""The tables of the standalone home. A Frappe site has doctypes for two of them, and takes the others and the indexes from here."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from job_engine.core.errors import JobEngineError
 from job_engine.store.session import Session
@@ -151,18 +153,30 @@ def create(session: Session) -> None:
             _create(session)
 
 
+def table_definition(word: str, types: Mapping[str, str]) -> str:
+    """The template that creates one table, for a home that has others for the rest."""
+    for statement in _TABLES.split(";"):
+        if f"CREATE TABLE IF NOT EXISTS {{{word}}} " in statement:
+            return _typed(statement.strip(), types)
+    raise LookupError(word)
+
+
+def index_definitions(partial: bool) -> list[tuple[str, str, str, str, str]]:
+    """Kind, name, table, columns and condition of every index; without conditions where the database knows none."""
+    whole = [("INDEX", *index) for index in (_INDEXES if partial else _WHOLE_INDEXES)]
+    return [("UNIQUE INDEX", n, t, c, condition if partial else "") for n, t, c, condition in _UNIQUE] + whole
+
+
 def _create(session: Session) -> None:
     dialect = session.dialect
     for statement in _TABLES.split(";"):
         if statement.strip():
             session.execute(_typed(statement, dialect.types))
-    indexes = _INDEXES if dialect.partial_indexes else _WHOLE_INDEXES
-    for kind, definitions in (("UNIQUE INDEX", _UNIQUE), ("INDEX", indexes)):
-        for name, table, columns, condition in definitions:
-            if name == "log_job" and dialect.types["log_key"]:
-                continue
-            where = f" WHERE {condition}" if condition and dialect.partial_indexes else ""
-            session.execute(f"CREATE {kind} IF NOT EXISTS {name} ON {table} ({columns}){where}")
+    for kind, name, table, columns, condition in index_definitions(dialect.partial_indexes):
+        if name == "log_job" and dialect.types["log_key"]:
+            continue
+        where = f" WHERE {condition}" if condition else ""
+        session.execute(f"CREATE {kind} IF NOT EXISTS {name} ON {table} ({columns}){where}")
     for statement in dialect.tuning:
         session.execute(statement)
     session.execute("DELETE FROM {meta} WHERE name = 'schema_version'")
@@ -176,7 +190,7 @@ def _version(session: Session) -> int | None:
     return None if found is None else int(found)
 
 
-def _typed(statement: str, types: dict[str, str]) -> str:
+def _typed(statement: str, types: Mapping[str, str]) -> str:
     for word, sql in types.items():
         statement = statement.replace("{" + word + "}", sql)
     return statement

@@ -52,10 +52,16 @@ LONG_WAIT_SECONDS = 1.0  # for the beginning of a transaction: longer, and nobod
 
 
 class SqlStore(Store):
-    def __init__(self, dialect: Dialect, clock: Clock | None = None, lease_seconds: float = 60.0):
+    def __init__(
+        self,
+        dialect: Dialect,
+        clock: Clock | None = None,
+        lease_seconds: float = 60.0,
+        connections: Connections | None = None,
+    ):
         self.dialect = dialect
         self.lease_seconds = lease_seconds
-        self.connections = Connections(dialect)
+        self.connections = connections or Connections(dialect)
         self.now: Clock = clock or DatabaseClock(self._database_time)
         self.code_limits: Callable[[], Mapping[Key, Limit]] = dict
         self._cursors: dict[str, claiming.Cursor] = {}
@@ -100,7 +106,7 @@ class SqlStore(Store):
         cursor = self._cursors.setdefault(worker_id, claiming.Cursor(random.Random(worker_id)))
         return self.connections.repeat(
             lambda s: claiming.claim_batch(
-                s, worker_id, limit, self.now(), self.lease_seconds, queues, self.code_limits(), cursor
+                s, worker_id, limit, self.now(), self.lease_seconds, queues, self.controls_on, cursor
             )
         )
 
@@ -260,7 +266,11 @@ class SqlStore(Store):
         return self._read(lambda s: dependencies.waiting_dependents(s, name))
 
     def controls(self) -> Controls:
-        return self._read(lambda s: controls.read(s, self.code_limits()))
+        return self._read(self.controls_on)
+
+    def controls_on(self, session: Session) -> Controls:
+        """The controls in force: of the code, of an operator, and of whatever a home of the engine adds."""
+        return controls.read(session, self.code_limits())
 
     # Workers -------------------------------------------------------------------------------------------------------
 
@@ -278,7 +288,7 @@ class SqlStore(Store):
         return self._read(lambda s: workers.alive(s, self.now()))
 
     def _database_time(self) -> datetime:
-        at = self.dialect.from_db(self._read(lambda s: s.value(self.dialect.now)))
+        at = self.dialect.from_clock(self._read(lambda s: s.value(self.dialect.now)))
         assert at is not None
         return at
 

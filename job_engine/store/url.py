@@ -21,7 +21,7 @@ def dialect_for(url: str) -> Dialect:
     if scheme in ("mariadb", "mysql"):
         from job_engine.store.mariadb import MariaDB
 
-        return MariaDB(url)
+        return MariaDB.of(url)
     raise JobEngineError(
         f"{_without_secret(url)!r} names no database that is supported. Write sqlite:///jobs.db, "
         "postgresql://user:password@host/database or mariadb://user:password@host/database."

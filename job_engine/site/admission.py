@@ -1,0 +1,58 @@
+"""Whether a job may still run: its user, its organization and its type may have changed since it was enqueued."""
+
+from __future__ import annotations
+
+import time
+
+import frappe
+from frappe import _
+
+from job_engine.core.errors import PermanentError
+from job_engine.core.job import Job
+from job_engine.site import tenancy
+from job_engine.site.job_types import Overrides
+
+FRESH_SECONDS = 1.0
+
+
+class NotAdmitted(PermanentError):
+    """The job may not run any more."""
+
+
+class Admission:
+    """Remembers for a second what it found, so that a flood of alike jobs asks once."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str | None, str], tuple[float, str | None, bool]] = {}
+
+    def check(self, job: Job) -> None:
+        """Raise NotAdmitted, with the reason, where the job may not run."""
+        user = job.user or "Administrator"
+        key = (user, job.organization, job.job_type)
+        at, refusal, forgivable = self._found.get(key, (0.0, None, False))
+        if not at or time.monotonic() - at > FRESH_SECONDS:
+            refusal, forgivable = _refusal(user, job.organization, job.job_type)
+            self._found[key] = time.monotonic(), refusal, forgivable
+        if refusal is not None and not (forgivable and _is_trusted(job.name)):
+            raise NotAdmitted(refusal)
+
+
+def _refusal(user: str, organization: str | None, job_type: str) -> tuple[str | None, bool]:
+    """Why such a job may not run, and whether that is forgiven to server code, which asked for no permission."""
+    enabled = frappe.db.get_value("User", user, "enabled")
+    if enabled is None:
+        return _("User {0} does not exist any more.").format(user), False
+    if not enabled:
+        return _("User {0} is disabled.").format(user), False
+    if organization is not None and not tenancy.exists(organization):
+        return _("Organization not found: {0} was deleted.").format(organization), False
+    if not tenancy.may_act_for(user, organization):
+        return _("User {0} no longer has the permission of organization {1}.").format(user, organization), True
+    role = Overrides.current().submit_roles.get(job_type)
+    if role and role not in frappe.get_roles(user):
+        return _("User {0} no longer has the role {1}, which jobs of type {2} need.").format(user, role, job_type), True
+    return None, False
+
+
+def _is_trusted(name: str) -> bool:
+    return bool(frappe.db.get_value("Background Job", name, "trusted"))

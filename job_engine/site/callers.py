@@ -1,0 +1,62 @@
+"""The caller's own transaction: in a request, a console or a handler, the engine speaks on frappe.db's connection.
+
+What is enqueued, canceled or retried there is true if and only if the caller commits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import frappe
+
+from job_engine.store.connections import Connections
+from job_engine.store.session import Session
+
+T = TypeVar("T")
+
+
+class CallersSession(Session):
+    """Begins and ends nothing: the transaction is the caller's."""
+
+    __slots__ = ()
+
+    def begin(self) -> None:
+        pass
+
+    def commit(self) -> None:
+        pass
+
+    def rollback(self) -> None:
+        pass  # whoever catches the error decides, as for every other statement of theirs
+
+    def close(self) -> None:
+        pass
+
+
+class CallersConnections(Connections):
+    """No connection of its own. An error is the caller's too: a deadlock has ended their transaction, not ours."""
+
+    @contextmanager
+    def session(self) -> Iterator[Session]:
+        yield self.open()
+
+    def open(self, for_handlers: bool = False) -> Session:
+        if not frappe.local.db._conn:
+            frappe.local.db.connect()
+        return CallersSession(self._dialect, frappe.local.db._conn, adopted=True)
+
+    @property
+    def seconds_since_trouble(self) -> float:
+        return math.inf
+
+    def close(self) -> None:
+        pass
+
+    def write(self, work: Callable[[Session], T]) -> T:
+        return work(self.open())
+
+    def repeat(self, work: Callable[[Session], T]) -> T:
+        return work(self.open())

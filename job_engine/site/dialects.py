@@ -1,0 +1,73 @@
+"""The engine's SQL on a site's own tables: the doctypes are the tables, and times are in the site's time zone."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any, ClassVar
+from zoneinfo import ZoneInfo
+
+import frappe
+from frappe.utils import get_system_timezone
+
+from job_engine.store.dialect import Dialect
+from job_engine.store.mariadb import MariaDB
+
+_TABLES = {
+    "job": "tabBackground Job",
+    "log": "tabJob Execution Log",
+    "dependency": "__job_engine_dependency",
+    "control": "__job_engine_control",
+    "stat": "__job_engine_stat",
+    "worker": "__job_engine_worker",
+}
+
+
+def tables(quote: str) -> dict[str, str]:
+    return {"log_id": "name", **{word: f"{quote}{table}{quote}" for word, table in _TABLES.items()}}
+
+
+class SiteTimes:
+    """Frappe stores times without a zone, in the site's own. The engine's are in UTC."""
+
+    owner_columns = ("owner", "modified_by")
+    zone: ZoneInfo
+
+    def to_db(self, value: datetime | None) -> Any:
+        return None if value is None else value.astimezone(self.zone).replace(tzinfo=None)
+
+    def from_db(self, value: Any) -> datetime | None:
+        return None if value is None else value.replace(tzinfo=self.zone).astimezone(timezone.utc)
+
+    def from_clock(self, value: Any) -> datetime:
+        return value.replace(tzinfo=timezone.utc) if value.tzinfo is None else value.astimezone(timezone.utc)
+
+    def repeats_an_hour(self, now: datetime, margin: timedelta) -> bool:
+        """Whether the site's clock is about to be put back, or has just been: then no two stored times can be compared."""
+        return any(_is_ambiguous(at.astimezone(self.zone)) for at in (now - margin, now, now + margin))
+
+
+def _is_ambiguous(local: datetime) -> bool:
+    return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
+
+
+class SiteMariaDB(SiteTimes, MariaDB):
+    clauses: ClassVar[dict[str, str]] = MariaDB.clauses
+
+    def __init__(self) -> None:
+        settings = frappe.local.db.get_connection_settings()  # host, port, TLS: as this site reaches its database
+        kept = {key: value for key, value in settings.items() if key not in ("conv", "charset", "use_unicode")}
+        arguments: dict[str, Any] = {"host": "localhost", "port": 3306, **kept}
+        super().__init__(arguments, tables("`"))
+        self.zone = ZoneInfo(get_system_timezone())
+        # A doctype's Float and Percent are DECIMAL columns; the engine counts in floats.
+        decimal = self._pymysql.constants.FIELD_TYPE.NEWDECIMAL
+        self._arguments["conv"] = {**self._pymysql.converters.conversions, decimal: float}
+
+
+def site_dialect() -> Dialect:
+    """The dialect of the current site's database."""
+    if (frappe.local.conf.db_type or "mariadb") == "postgres":
+        from job_engine.site.postgresql import SitePostgreSQL
+
+        return SitePostgreSQL()
+    return SiteMariaDB()

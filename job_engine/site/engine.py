@@ -1,0 +1,104 @@
+"""The engine in its Frappe home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import frappe
+
+from job_engine.attempt import Attempt
+from job_engine.calling import call
+from job_engine.context import JobContext
+from job_engine.core.job import Job, Outcome
+from job_engine.engine import Engine
+from job_engine.enqueueing import build, check_options, resolve
+from job_engine.group import Group
+from job_engine.site import capacity, enqueued, realtime, settings, tenancy, wakeups
+from job_engine.site.admission import Admission
+from job_engine.site.callers import CallersConnections
+from job_engine.site.classification import site_classifier
+from job_engine.site.dialects import site_dialect
+from job_engine.site.execution import Desk
+from job_engine.site.group import SiteGroup
+from job_engine.site.job_types import SiteRegistry, load
+from job_engine.site.store import SiteStore
+from job_engine.store.inserting import NewJob
+
+
+class SiteEngine(Engine):
+    """For callers: in a request, a console, a handler. Everything happens in their transaction, on frappe.db."""
+
+    store: SiteStore
+
+    def __init__(self, store: SiteStore):
+        load()
+        registry = SiteRegistry()
+        super().__init__(store, registry, settings.engine_settings(), site_classifier())
+        store.registry = registry
+
+    @classmethod
+    def for_callers(cls) -> SiteEngine:
+        dialect = site_dialect()
+        return cls(SiteStore(dialect, connections=CallersConnections(dialect)))
+
+    # Enqueue
+
+    def _insert(
+        self,
+        what: str | Callable[..., Any],
+        params: Sequence[dict[str, Any] | None],
+        connection: Any,
+        options: dict[str, Any],
+    ) -> list[Job]:
+        check_options(options)
+        job_type, handler = resolve(self.registry, what)
+        options["user"] = options.get("user") or frappe.session.user
+        options["organization"] = tenancy.required_organization(options["user"], options.get("organization"))
+        new = build(job_type, handler, params, settings.engine_settings(), self.store.now(), **options)
+        return self.insert(new)
+
+    def insert(self, new: list[NewJob]) -> list[Job]:
+        """Insert jobs that are built, into the caller's transaction, and wake runners once that is committed."""
+        if not new:
+            return []
+        first = new[0].job
+        wakeups.check_queue(first.queue)
+        capacity.check(first.organization, len(new))
+        jobs = self.store.insert(new)
+        created = [job for job in jobs if job.created]
+        if created:
+            enqueued.note(created)
+        return jobs
+
+
+class RunnersEngine(SiteEngine):
+    """For runners and the tick: connections of its own, beside frappe.db, on which handlers write."""
+
+    def __init__(self, store: SiteStore):
+        super().__init__(store)
+        self._desk = Desk()
+        self._admission = Admission()
+
+    @classmethod
+    def for_runners(cls, alone: bool | None = None) -> RunnersEngine:
+        """`alone`: for a runner of one isolated job (True) or of all others (False)."""
+        store = SiteStore(site_dialect(), lease_seconds=settings.engine_settings().lease_seconds)
+        store.alone = alone
+        return cls(store)
+
+    def new_group(self, worker_id: str) -> Group:
+        return SiteGroup(self.store, worker_id, self.settings, self.judge, self._committed)
+
+    def perform(self, attempt: Attempt, context: JobContext) -> Any:
+        job = attempt.job
+        self._admission.check(job)
+        with self._desk.laid_for(job.user or "Administrator"):
+            return call(attempt.job_type, job.params_json, context)
+
+    def progressed(self, job: Job, percent: float, message: str | None) -> None:
+        realtime.progressed(job, percent, message)
+
+    def _committed(self, outcomes: list[Outcome]) -> None:
+        realtime.ended(outcomes)
+        wakeups.wake_dependents(self, [o.name for o in outcomes])

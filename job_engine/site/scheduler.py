@@ -1,0 +1,9 @@
+"""Being written."""
+
+
+def tick():
+    pass
+
+
+def housekeeping():
+    pass

@@ -1,0 +1,35 @@
+"""Settle what a dead runner held: `python -m job_engine.site.settle`, called by its guard, told on standard input."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+import frappe
+
+from job_engine.core import errors
+from job_engine.settling import settle
+
+
+def main() -> None:
+    told = json.load(sys.stdin)
+    os.chdir(told["sites_path"])
+    frappe.init(site=told["site"])
+    frappe.connect()
+    try:
+        from job_engine.site import wakeups
+        from job_engine.site.engine import RunnersEngine
+
+        engine = RunnersEngine.for_runners()
+        interruption = getattr(errors, told["why"])() if told["why"] else None
+        settle(engine, told["worker_id"], told["job"], told["attempt"], interruption)
+        engine.store.sign_out(told["worker_id"])
+        frappe.db.rollback()
+        wakeups.wake_waiting(engine, even_if_pending=True)
+    finally:
+        frappe.destroy()
+
+
+if __name__ == "__main__":
+    main()

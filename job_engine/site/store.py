@@ -1,0 +1,56 @@
+"""The site's store: the SQL store, with what a site adds to the controls and to the tick."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from job_engine.core.priority import Lane
+from job_engine.site import tenancy
+from job_engine.site.job_types import Overrides, isolated
+from job_engine.store.controls import Controls, Key, Pause
+from job_engine.store.session import Session
+from job_engine.store.sql import SqlStore
+
+CLOCK_MARGIN = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class SiteControls(Controls):
+    """What is paused, and which jobs are not for this runner."""
+
+    isolated: frozenset[str]  # types whose jobs each have a process of their own
+    alone: bool | None  # True: a runner of one isolated job; False: of all others; None: somebody who only looks
+
+    def pause_of(self, lane: Lane) -> Pause | None:
+        pause = Controls.pause_of(self, lane)
+        if pause is None and self.alone is not None and (lane.job_type in self.isolated) is not self.alone:
+            return Pause("type", lane.job_type, None, None, "another kind of runner takes it")
+        return pause
+
+
+class SiteStore(SqlStore):
+    alone: bool | None = None
+
+    def controls_on(self, session: Session) -> Controls:
+        """Beside what an operator has paused: disabled types, suspended organizations, the whole site by its settings."""
+        known = SqlStore.controls_on(self, session)
+        overrides = Overrides.current()
+        pauses = {
+            **known.pauses,
+            **_paused("type", overrides.disabled, "the job type is disabled"),
+            **_paused("organization", tenancy.suspended_on(session), "the organization is suspended"),
+            **_paused("everything", [""] if overrides.paused else [], "Job Engine Settings pause everything"),
+        }
+        return SiteControls(pauses, known.limits, isolated(self.registry), self.alone)
+
+    def rescue(self) -> int:
+        """Not while the site's clock repeats an hour: a lease would look expired that is not."""
+        if self.dialect.repeats_an_hour(self.now(), CLOCK_MARGIN):
+            return 0
+        return SqlStore.rescue(self)
+
+
+def _paused(scope: str, targets: Iterable[str], reason: str) -> dict[Key, Pause]:
+    return {(scope, target): Pause(scope, target, None, None, reason) for target in targets}

@@ -1,0 +1,94 @@
+"""What goes on around a runner: other RQ jobs that wait, a worker that is to stop, a site under maintenance."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+import frappe
+import redis
+from frappe.utils.scheduler import is_scheduler_inactive
+from rq import get_current_job
+
+from job_engine.site import redis_queue, wakeups
+
+LOOK_SECONDS = 1.0  # between two looks at what seldom changes
+LISTEN_SECONDS = 0.02  # between two looks at the queue while lingering
+
+
+class Surroundings:
+    def __init__(self, queue: str):
+        self._queue = queue
+        self._redis = redis_queue.connection()
+        self._rq_lists = [redis_queue.rq_key(queue)]
+        self._worker_key: str | None = None
+        self._looked_at = time.monotonic()
+        self._read_worker()
+
+    def _read_worker(self) -> None:
+        """Which RQ worker this is, and which queues it serves: one may serve several."""
+        job = get_current_job(self._redis)
+        if job is None or not job.worker_name:
+            return
+        self._worker_key = f"rq:worker:{job.worker_name}"
+        queues = self._ask(lambda: self._redis.hget(self._worker_key, "queues"))
+        if queues:
+            self._rq_lists = [f"rq:queue:{name}" for name in queues.decode().split(",")]
+
+    def take_up(self, alone: bool) -> None:
+        """The wake-up has arrived: the next enqueue needs another one."""
+        self._ask(lambda: self._redis.delete(wakeups.pending_key(self._queue, alone)))
+
+    def must_wait(self) -> bool:
+        """Whether the site is under maintenance or its scheduler is off: then jobs wait, too."""
+        frappe.local.conf = frappe._dict(frappe.get_site_config())
+        return is_scheduler_inactive(verbose=False)
+
+    def must_stop(self) -> bool:
+        """Whether the runner should end, with all it holds given back."""
+        if time.monotonic() - self._looked_at < LOOK_SECONDS:
+            return False
+        self._looked_at = time.monotonic()
+        return self._worker_stops() or self.must_wait()
+
+    def _worker_stops(self) -> bool:
+        if self._worker_key is None:
+            return False
+        return self._ask(lambda: self._redis.hget(self._worker_key, "shutdown_requested_date")) is not None
+
+    def others_wait(self) -> bool:
+        """Whether other RQ jobs wait for this worker."""
+        return any(self._ask(lambda name=name: self._redis.llen(name)) for name in self._rq_lists)
+
+    def wait_for_work(self, seconds: float, stopping: threading.Event) -> bool:
+        """Listen for a wake-up; True when one came. Leaves at once for other RQ jobs, for a stop, or without Redis."""
+        until = time.monotonic() + seconds
+        try:
+            with self._redis.pubsub(ignore_subscribe_messages=True) as listener:
+                listener.subscribe(wakeups.channel(self._queue))
+                while time.monotonic() < until and not stopping.is_set():
+                    if listener.get_message(timeout=LISTEN_SECONDS):
+                        return True
+                    if self.others_wait() or self.must_stop():
+                        break
+                listener.unsubscribe()
+                return _missed(listener)
+        except redis.exceptions.RedisError:
+            return False
+
+    def _ask(self, question: Any) -> Any:
+        try:
+            return question()
+        except redis.exceptions.RedisError:
+            return None
+
+
+def _missed(listener: Any) -> bool:
+    """A wake-up that came in while we were leaving: whoever sent it counts on us."""
+    while (message := listener.parse_response(block=False)) is not None:
+        if message[0] == b"message":
+            return True
+        if message[0] == b"unsubscribe":
+            return False
+    return False

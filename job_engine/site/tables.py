@@ -1,0 +1,133 @@
+"""What a doctype cannot say about its table, and the tables that have no doctype. Done again after every migrate.
+
+Frappe creates the tables of Background Job and Job Execution Log from their doctypes. The engine's SQL needs more of them:
+indexes over several columns, comparison by bytes, numbers that may be empty, a log whose rows number themselves. Whatever
+is as it should be is left alone.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import frappe
+
+from job_engine.store import mariadb, postgresql
+from job_engine.store.schema import index_definitions, table_definition
+
+JOB = "tabBackground Job"
+LOG = "tabJob Execution Log"
+INTERNAL = {word: f"__job_engine_{word}" for word in ("dependency", "control", "stat", "worker")}
+
+# For lists, in Desk and in the API: newest first, by what people filter by. `creation` never changes, so that a change of
+# state touches one of them only.
+_LIST_INDEXES = (
+    ("INDEX", "job_list", "{job}", "creation", ""),
+    ("INDEX", "job_list_organization", "{job}", "organization, creation", ""),
+    ("INDEX", "job_list_type", "{job}", "job_type, creation", ""),
+    ("INDEX", "job_list_status", "{job}", "organization, status, creation", ""),  # also counts who waits
+)
+_OPTIONAL_NUMBERS = ("duration", "processed", "failed")  # of the log; a doctype's numbers are 0 where there are none
+
+
+def create() -> None:
+    """Make the tables what the engine needs."""
+    database = _PostgreSQL() if frappe.db.db_type == "postgres" else _MariaDB()
+    database.shape()
+    for word in INTERNAL:
+        _change(table_definition(word, database.types_of(word)))
+    for kind, name, table, columns, condition in (*index_definitions(database.partial_indexes), *_LIST_INDEXES):
+        if name not in database.indexes_of_the_doctype:
+            columns = "job, name" if name == "log_job" else columns
+            where = f" WHERE {condition}" if condition else ""
+            _change(f"CREATE {kind} IF NOT EXISTS je_{name} ON {table} ({columns}){where}")
+    database.tidy()
+
+
+def drop() -> None:
+    """Drop the tables that have no doctype; Frappe drops the others."""
+    for table in INTERNAL.values():
+        _change(f"DROP TABLE IF EXISTS `{table}`")
+
+
+class _MariaDB:
+    partial_indexes = False
+    # Frappe drops and adds indexes on one column by what the doctype says: these it makes itself, `dedup_slot` because
+    # the field is unique and `creation` because lists are sorted by it.
+    indexes_of_the_doctype: ClassVar = {"job_dedup_slot", "job_list"}
+    # Lanes are ranges of bytes, and a key is the same as another only if every byte is.
+    _bytewise: ClassVar = {"lane": 460, "dedup_key": 140, "dedup_slot": 140, "job_hash": 140}
+
+    def types_of(self, word: str) -> dict[str, str]:
+        if word != "dependency":
+            return mariadb.MariaDB.types
+        # Joined with the doctype's `name`: with another collation than that has, no index would be used.
+        suffix = mariadb.MariaDB.types["suffix"].replace("utf8mb4_nopad_bin", self._columns(JOB)["name"].collation)
+        return {**mariadb.MariaDB.types, "suffix": suffix}
+
+    def shape(self) -> None:
+        job, log = self._columns(JOB), self._columns(LOG)
+        changes = [
+            f"MODIFY `{column}` varchar({length}) CHARACTER SET utf8mb4 COLLATE utf8mb4_nopad_bin"
+            for column, length in self._bytewise.items()
+            if job[column].collation != "utf8mb4_nopad_bin"
+        ]
+        if changes:
+            _change(f"ALTER TABLE {{job}} {', '.join(changes)}")
+        changes = [
+            f"MODIFY `{c}` {log[c].type} NULL DEFAULT NULL" for c in _OPTIONAL_NUMBERS if log[c].nullable == "NO"
+        ]
+        if "auto_increment" not in log["name"].extra:
+            changes.append("MODIFY name bigint NOT NULL AUTO_INCREMENT")
+        if changes:
+            _change(f"ALTER TABLE {{log}} {', '.join(changes)}")
+
+    def tidy(self) -> None:
+        # Frappe gives every table this one. Here nothing is looked up by it, and every change of state would pay for it.
+        for table in ("{job}", "{log}"):
+            _change(f"ALTER TABLE {table} DROP INDEX IF EXISTS modified")
+        _change("CREATE INDEX IF NOT EXISTS creation ON {job} (creation)")  # only a later migrate would
+
+    def _columns(self, table: str) -> dict[str, frappe._dict]:
+        rows = frappe.db.sql(
+            """SELECT column_name AS name, column_type AS type, collation_name AS collation, is_nullable AS nullable,
+                extra AS extra FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = %s""",
+            table,
+            as_dict=True,
+        )
+        return {row.name: row for row in rows}
+
+
+class _PostgreSQL:
+    partial_indexes = True
+    indexes_of_the_doctype: ClassVar = set()
+
+    def types_of(self, word: str) -> dict[str, str]:
+        # The doctypes' own: columns of two collations cannot be compared, and times are the site's, without a zone.
+        return {**postgresql.PostgreSQL.types, "key": "varchar(140)", "time": "timestamp(6)"}
+
+    def shape(self) -> None:
+        if self._collation("lane") != "C":
+            _change('ALTER TABLE {job} ALTER COLUMN lane TYPE varchar(460) COLLATE "C"')
+        nullable = [f"ALTER COLUMN {c} DROP NOT NULL, ALTER COLUMN {c} DROP DEFAULT" for c in _OPTIONAL_NUMBERS]
+        numbered = "ALTER COLUMN name SET DEFAULT nextval('job_execution_log_id_seq')"
+        _change(f"ALTER TABLE {{log}} {', '.join([*nullable, numbered])}")
+        for statement in postgresql.PostgreSQL.tuning:
+            _change(statement)
+
+    def tidy(self) -> None:
+        # The doctype says "unique" for MariaDB's sake. The index of ours leaves out the rows that have no slot: nearly all.
+        _change(f'ALTER TABLE {{job}} DROP CONSTRAINT IF EXISTS "{JOB}_dedup_slot_key"')
+        _change("DROP INDEX IF EXISTS unique_dedup_slot")
+
+    def _collation(self, column: str) -> str | None:
+        found = frappe.db.sql(
+            """SELECT collation_name FROM information_schema.columns
+                WHERE table_schema = current_schema() AND table_name = %s AND column_name = %s""",
+            (JOB, column),
+        )
+        return found[0][0]
+
+
+def _change(template: str) -> None:
+    names = {word: f"`{table}`" for word, table in {"job": JOB, "log": LOG, **INTERNAL}.items()}
+    frappe.db.sql_ddl(template.format_map(names))

@@ -1,0 +1,5 @@
+"""Being written."""
+
+
+def before_migrate():
+    pass

@@ -1,0 +1,73 @@
+"""A real site for each test: connected as Administrator, and rolled back at the end.
+
+`eval "$(scripts/site env)"` says where the site is; the tests run in the bench's Python.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import frappe
+import pytest
+
+from job_engine.site import tenancy
+from job_engine.tests.site import people
+
+
+@pytest.fixture(scope="session")
+def bench() -> Path:
+    """The bench whose site the tests use."""
+    folder, site = os.environ.get("JOB_ENGINE_SITE_BENCH"), os.environ.get("JOB_ENGINE_SITE")
+    if folder and site:
+        return Path(folder)
+    message = 'No site: run `make site`, then `eval "$(scripts/site env)"`.'
+    if os.environ.get("JOB_ENGINE_REQUIRE_SERVICES"):
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message)
+
+
+@pytest.fixture(scope="session")
+def connected(bench: Path) -> Iterator[str]:
+    """The site, connected for the whole session."""
+    os.chdir(bench / "sites")  # Frappe finds its sites from here
+    site = os.environ["JOB_ENGINE_SITE"]
+    frappe.init(site=site)
+    frappe.connect()
+    yield site
+    frappe.destroy()
+
+
+@pytest.fixture(autouse=True)
+def site(connected: str) -> Iterator[str]:
+    """Administrator's session, in a transaction that is rolled back."""
+    frappe.db.rollback()  # sees what was committed since the last test
+    frappe.set_user("Administrator")
+    tenancy.forget()
+    yield connected
+    frappe.set_user("Administrator")
+    frappe.db.rollback()
+    frappe.local.message_log = []
+    frappe.local.role_permissions = {}
+
+
+@pytest.fixture
+def as_user() -> Callable[[str], None]:
+    """Go on as another user."""
+
+    def change(user: str) -> None:
+        frappe.set_user(user)
+        tenancy.forget()
+
+    return change
+
+
+@pytest.fixture
+def acme() -> str:
+    return people.organization("Acme")
+
+
+@pytest.fixture
+def globex() -> str:
+    return people.organization("Globex")
