@@ -30,6 +30,7 @@ class Attempt:
         "progress_is_new",
         "progress_was_told",
         "started",
+        "took_long",
         "undone",
         "uses_connection",
     )
@@ -38,6 +39,7 @@ class Attempt:
         self.job = job
         self.job_type = job_type
         self.started = time.monotonic()
+        self.took_long = False  # long enough for somebody to look at it; the home was told
         self.deadline = self.started + job.timeout if job.timeout else None
         self.interruption: Interrupt | None = None  # raised, or about to be raised, in the handler
         self.overdue_at: float | None = None  # interrupted, it may go on until then

@@ -19,6 +19,8 @@ _CONDEMNED = struct.Struct("<dBq28p")  # when to kill, why, which attempt of whi
 _SIZE = 256
 _CONDEMNED_AT = 192
 _WHY: tuple[type[Interrupt], ...] = (JobTimeout, JobCanceled, WorkerStopping, JobLeaseLost)
+# A guard reads the same memory without importing this module.
+LAYOUT_FOR_GUARDS = (_LAYOUT.format, _CONDEMNED.format, str(_CONDEMNED_AT), ",".join(why.__name__ for why in _WHY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,19 @@ def _as_bad_arguments(
     frame = error.__traceback__
     if frame is None or frame.tb_next is not None:
         return error
+    return _mismatch(job_type, arguments, keywords) or error
+
+
+def check_params(job_type: JobType, params: dict[str, Any]) -> None:
+    """Raise BadArguments where the handler could not even be called with these: better told now than by a dead letter."""
+    mismatch = _mismatch(job_type, (None,) if job_type.wants_context else (), params)
+    if mismatch is not None:
+        raise mismatch
+
+
+def _mismatch(job_type: JobType, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> BadArguments | None:
     try:
         inspect.signature(job_type.handler).bind(*arguments, **keywords)
     except (TypeError, ValueError) as mismatch:
         return BadArguments(f"The handler of {job_type.name} does not accept these parameters: {mismatch}.")
-    return error
+    return None

@@ -48,10 +48,16 @@ def main() -> None:
     engine = Engine.open(orders.url, **orders.settings)
     queues = None if orders.queues is None else tuple(orders.queues)
     worker = Worker(engine, orders.worker_id, queues, Beacon(orders.beacon))
-    patience = engine.settings.lease_seconds + engine.settings.grace_seconds
+    hold_lifeline(worker)
+    worker.run(orders.poll_seconds, engine.settings.batch_jobs)
+
+
+def hold_lifeline(worker: Worker) -> None:
+    """Stop when the supervisor is gone; end the process when its threads do not run any more."""
+    settings = worker.engine.settings
+    patience = settings.lease_seconds + settings.grace_seconds
     faulthandler.dump_traceback_later(patience, exit=True)
     threading.Thread(target=_hold_lifeline, args=(worker, patience), name="job-engine-lifeline", daemon=True).start()
-    worker.run(orders.poll_seconds, engine.settings.batch_jobs)
 
 
 def _hold_lifeline(worker: Worker, patience: float) -> None:

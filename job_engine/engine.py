@@ -308,6 +308,9 @@ class Engine:
         """Call the handler. What it returns is the job's result."""
         return call(attempt.job_type, attempt.job.params_json, context)
 
+    def takes_long(self, job: Job) -> None:
+        """A job has been running for a moment, and still is. Called once for an attempt, in the keeper's thread."""
+
     def progressed(self, job: Job, percent: float, message: str | None) -> None:
         """A running job's progress was written. Called in the keeper's thread."""
 

@@ -6,9 +6,23 @@ import click
 import frappe
 
 from job_engine.core.errors import JobEngineError
-from job_engine.site import job_types, organization, settings, tables
+from job_engine.site import job_types, organization, settings, tables, upgrade
 
 ROLES = ("Job Manager", "Job User")
+
+# What Frappe leaves behind of a doctype that goes with its app.
+_NAMING_A_DOCTYPE = {
+    "Logs To Clear": "ref_doctype",
+    "Property Setter": "doc_type",
+    "Custom Field": "dt",
+    "Custom DocPerm": "parent",
+    "User Permission": "allow",
+    "DocShare": "share_doctype",
+    "Version": "ref_doctype",
+    "Comment": "reference_doctype",
+    "List View Settings": "name",
+    "Notification Log": "document_type",
+}
 
 
 def after_install() -> None:
@@ -23,6 +37,7 @@ def after_install() -> None:
 def after_migrate() -> None:
     """Everything again: each step leaves alone what is there, and a doctype's sync may have undone a part."""
     after_install()
+    upgrade.after_migrate()
 
 
 def after_app_install(app: str) -> None:
@@ -31,19 +46,24 @@ def after_app_install(app: str) -> None:
 
 
 def before_uninstall() -> None:
-    """What refers to our doctypes goes before they do."""
-    tables.drop()
-    _forget_log_settings_row()
-    frappe.db.delete("Property Setter", {"doc_type": "Background Job"})
-    frappe.db.delete("Property Setter", {"doc_type": "Job Type"})
+    """What only our doctypes' names tell to be ours goes before they do."""
+    doctypes = frappe.get_all("DocType", filters={"module": organization.MODULE}, pluck="name")
+    for doctype in doctypes:
+        for other, field in _NAMING_A_DOCTYPE.items():
+            frappe.db.delete(other, {field: doctype})
     frappe.db.delete("Scheduled Job Type", {"method": ["like", "job_engine.%"]})
+    frappe.clear_document_cache("Log Settings", "Log Settings")
 
 
 def after_uninstall() -> None:
+    tables.drop()
     for role in ROLES:
-        frappe.db.delete("Has Role", {"role": role})
-        frappe.db.delete("Custom DocPerm", {"role": role})
+        for table in ("Has Role", "Custom DocPerm", "DocPerm", "Role Profile Role"):
+            if frappe.db.exists("DocType", table):
+                frappe.db.delete(table, {"role": role})
         frappe.delete_doc("Role", role, ignore_missing=True, force=True, ignore_permissions=True)
+    frappe.db.delete("Singles", {"doctype": settings.DOCTYPE})
+    frappe.db.commit()
     frappe.clear_cache()
 
 
@@ -82,8 +102,3 @@ def _log_settings_row() -> None:
         return
     log_settings.register_doctype("Background Job", 30)
     log_settings.save(ignore_permissions=True)
-
-
-def _forget_log_settings_row() -> None:
-    frappe.db.delete("Logs To Clear", {"ref_doctype": "Background Job"})
-    frappe.clear_document_cache("Log Settings", "Log Settings")

@@ -36,6 +36,7 @@ EXIT_OVERDUE = 70  # the process ended itself because a handler would not stop
 LONGEST_PERIOD = 0.25  # between two looks at what runs, however rarely groups are committed
 STOP_SHARE = 0.8  # of the grace period: how long a job may go on after its worker was told to stop
 HOARD_SECONDS = 1.0  # how long a job may run before its claimed neighbours are given back
+LONG_SECONDS = 0.25  # how long a job runs before somebody may be looking at it
 
 
 class Keeper:
@@ -105,6 +106,9 @@ class Keeper:
             if now > attempt.overdue_at:
                 self._overdue(attempt)
             return
+        if not attempt.took_long and now - attempt.started > LONG_SECONDS:
+            attempt.took_long = True
+            self._runner.engine.takes_long(attempt.job)
         if attempt.deadline is not None and now > attempt.deadline:
             self._interrupt(attempt, JobTimeout(f"The job ran longer than its timeout of {attempt.job.timeout} s."))
         elif attempt.cancel_requested:

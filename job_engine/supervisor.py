@@ -48,6 +48,8 @@ class Debt:
 
 
 class Supervisor:
+    worker_module = "job_engine.child"
+
     def __init__(
         self,
         engine: Engine,
@@ -115,7 +117,7 @@ class Supervisor:
     def _start(self) -> None:
         with Beacon.memory() as descriptor:
             process = subprocess.Popen(
-                [sys.executable, "-m", "job_engine.child"],
+                [sys.executable, "-m", self.worker_module],
                 stdin=subprocess.PIPE,
                 text=True,
                 pass_fds=[descriptor],
@@ -125,25 +127,28 @@ class Supervisor:
             beacon = Beacon(descriptor)
         worker_id = new_worker_id(process.pid)
         self._children.append(Child(worker_id, process, beacon, time.monotonic()))
-        orders = Orders(
-            url=self._url,
-            app=self._app,
-            worker_id=worker_id,
-            beacon=descriptor,
-            queues=None if self._queues is None else list(self._queues),
-            settings=asdict(self.engine.settings),
-            poll_seconds=self._poll_seconds,
-            log_format=self._log_format,
-            log_level=self._log_level,
-        )
         assert process.stdin is not None
         try:
-            process.stdin.write(orders.to_json() + "\n")
+            process.stdin.write(self._orders(worker_id, descriptor) + "\n")
             process.stdin.flush()
         except BrokenPipeError:
             pass  # it died at once; _bury will see
         if self._stopped_at is not None:  # the signal came while it was being started
             process.terminate()
+
+    def _orders(self, worker_id: str, beacon: int) -> str:
+        """What the worker is told, as one line of JSON."""
+        return Orders(
+            url=self._url,
+            app=self._app,
+            worker_id=worker_id,
+            beacon=beacon,
+            queues=None if self._queues is None else list(self._queues),
+            settings=asdict(self.engine.settings),
+            poll_seconds=self._poll_seconds,
+            log_format=self._log_format,
+            log_level=self._log_level,
+        ).to_json()
 
     def _bury(self) -> None:
         for child in [c for c in self._children if c.process.poll() is not None]:

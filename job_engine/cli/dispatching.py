@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("job_engine.dispatcher")
 
 HOUSEKEEPING_SECONDS = 3600.0
+SHORTEST_PAUSE = 0.01
 
 
 def dispatch(engine_of: Callable[[], Engine], every: float, stopping: threading.Event) -> None:
@@ -30,6 +31,7 @@ def dispatch(engine_of: Callable[[], Engine], every: float, stopping: threading.
         try:
             engine = engine_of()
             _tick(engine)
+            pause = _until_next(engine, every)
             outage = pauses()
             if time.monotonic() >= next_housekeeping:
                 next_housekeeping = time.monotonic() + HOUSEKEEPING_SECONDS
@@ -45,6 +47,12 @@ def _tick(engine: Engine) -> None:
     done = engine.tick()
     if done.promoted:
         log.info("Queued %s jobs that are due", done.promoted, extra={"action": "promoted"})
+
+
+def _until_next(engine: Engine, every: float) -> float:
+    """A job that is due before the next tick is queued when it is due."""
+    due = engine.store.next_due()
+    return every if due is None else min(every, max(SHORTEST_PAUSE, (due - engine.store.now()).total_seconds()))
 
 
 def _keep_house(engine: Engine) -> None:

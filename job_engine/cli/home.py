@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from job_engine.core.errors import JobEngineError
 
 if TYPE_CHECKING:
+    from job_engine.doctor import Finding
     from job_engine.engine import Engine
 
 
@@ -35,7 +37,7 @@ class Home(Protocol):
         """The engine, its database reachable and its tables there. Only `create` makes them where they are missing."""
 
     def unopened_engine(self) -> Engine:
-        """The same engine before anything was asked of its database: `doctor` looks for itself."""
+        """The same engine before anything was asked of its database."""
 
     def load_types(self) -> None:
         """Register the application's job types, or raise JobEngineError. Verbs that need none do not call this."""
@@ -51,6 +53,9 @@ class Home(Protocol):
 
     def work(self, orders: WorkOrders) -> None:
         """Be the workers, until told to stop."""
+
+    def examine(self) -> Iterator[Finding]:
+        """What `doctor` finds, one by one. A database that cannot be reached is a finding like any other."""
 
     def close(self) -> None:
         """Close what was opened."""

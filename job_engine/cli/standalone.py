@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from job_engine.core.redact import redact_text
 from job_engine.settings import Settings
 
 if TYPE_CHECKING:
+    from job_engine.doctor import Finding
     from job_engine.engine import Engine
 
 
@@ -110,6 +112,11 @@ class StandaloneHome:
             orders.log_format,
             orders.log_level,
         ).run()
+
+    def examine(self) -> Iterator[Finding]:
+        from job_engine.doctor import examine
+
+        return examine(self.unopened_engine(), self.load_types, self.application())
 
     def close(self) -> None:
         if self._engine is not None:

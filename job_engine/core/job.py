@@ -120,8 +120,10 @@ class Outcome:
     give_back: bool = False  # the claim was not used: the attempt is not charged
     actor: str | None = None  # None: the worker itself
     used_connection: bool = False  # the handler wrote through the engine's own transaction
+    max_attempts: int = 0  # of the job; 0: whoever ended the attempt did not know
 
     @classmethod
     def of(cls, job: Job, status: Status, duration: float = 0.0, **details: Any) -> Outcome:
         """How the attempt of a running job ended."""
+        details["max_attempts"] = job.max_attempts
         return cls(job.name, job.attempts, status, duration, job.job_type, job.organization, job.started_at, **details)

@@ -22,10 +22,15 @@ _EXPIRED = "SELECT COUNT(*), MIN(lease_expires_at) FROM {job} WHERE status = 'Ru
 
 
 def check_jobs(engine: Engine, session: Session) -> Iterator[Finding]:
+    lanes = measuring.waiting_lanes(session)
+    yield check_workers(engine.store.workers(), sum(n for _, n in lanes))
+    yield from check_waiting(engine, session)
+
+
+def check_waiting(engine: Engine, session: Session) -> Iterator[Finding]:
+    """What waits or is stuck, whoever the workers are."""
     now = engine.store.now()
     lanes = measuring.waiting_lanes(session)
-    workers = engine.store.workers()
-    yield check_workers(workers, sum(n for _, n in lanes))
     oldest = measuring.oldest_queued(session, [lane for lane, _ in lanes])
     yield check_oldest(oldest, now)
     expired, since = session.row(_EXPIRED, (session.dialect.to_db(now),)) or (0, None)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from job_engine.site.engine import SiteEngine
+    from job_engine.site.engines import SiteEngine
 
 
 def engine() -> SiteEngine:
     """The current site's engine, in the caller's transaction: what it does is true once frappe.db commits."""
     import frappe
 
-    from job_engine.site.engine import SiteEngine
+    from job_engine.site.engines import SiteEngine
 
     known = getattr(frappe.local, "job_engine", None)
     if known is None:
@@ -21,7 +21,7 @@ def engine() -> SiteEngine:
 
 
 def enqueue(method: Any, *args: Any, **kwargs: Any) -> Any:
-    from job_engine.site.enqueue import enqueue
+    from job_engine.site.enqueueing import enqueue
 
     return enqueue(method, *args, **kwargs)
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import frappe
-from frappe.utils import get_system_timezone
 
 from job_engine.store.dialect import Dialect
 from job_engine.store.mariadb import MariaDB
+
+FRAPPES_OWN_ZONE = "Asia/Kolkata"  # what Frappe takes where a site has set none
 
 _TABLES = {
     "job": "tabBackground Job",
@@ -20,6 +21,12 @@ _TABLES = {
     "stat": "__job_engine_stat",
     "worker": "__job_engine_worker",
 }
+
+
+def site_zone() -> ZoneInfo:
+    """The site's time zone, asked for directly: Frappe's own way loads all of System Settings, at every start of a runner."""
+    found = frappe.db.sql("SELECT value FROM `tabSingles` WHERE doctype = 'System Settings' AND field = 'time_zone'")
+    return ZoneInfo(found[0][0] if found and found[0][0] else FRAPPES_OWN_ZONE)
 
 
 def tables(quote: str) -> dict[str, str]:
@@ -58,7 +65,7 @@ class SiteMariaDB(SiteTimes, MariaDB):
         kept = {key: value for key, value in settings.items() if key not in ("conv", "charset", "use_unicode")}
         arguments: dict[str, Any] = {"host": "localhost", "port": 3306, **kept}
         super().__init__(arguments, tables("`"))
-        self.zone = ZoneInfo(get_system_timezone())
+        self.zone = site_zone()
         # A doctype's Float and Percent are DECIMAL columns; the engine counts in floats.
         decimal = self._pymysql.constants.FIELD_TYPE.NEWDECIMAL
         self._arguments["conv"] = {**self._pymysql.converters.conversions, decimal: float}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import frappe
@@ -24,29 +22,30 @@ class Desk:
         self._lang = frappe.db.get_default("lang") or frappe.local.lang
         self._names = frozenset(name for name, _ in frappe.local)
 
-    @contextmanager
-    def laid_for(self, user: str) -> Iterator[None]:
+    def lay_for(self, user: str) -> None:
         """Be this user, with nothing lying about."""
-        self._clear(user)
-        try:
-            yield
-        finally:
-            self._clear("Administrator")
-
-    def _clear(self, user: str) -> None:
-        local: Any = frappe.local
-        for name in [name for name, _ in local if name not in self._names and name not in _LASTING]:
-            delattr(local, name)
         frappe.set_user(user)
-        local.conf = frappe._dict(self._conf)
-        local.flags = frappe._dict(self._flags, currently_saving=[])
-        local.lang = self._lang
-        local.message_log, local.error_log, local.debug_log = [], [], []
-        local.locked_documents = []
-        local.response = frappe._dict(docs=[])
-        local.request_ip = local.task_id = None
-        local.db.value_cache = {}
-        local.db.auto_commit_on_many_writes = 0
+        values = {name: value for name, value in frappe.local if name in self._names or name in _LASTING}
+        values.update(
+            conf=frappe._dict(self._conf),
+            flags=frappe._dict(self._flags, currently_saving=[]),
+            lang=self._lang,
+            message_log=[],
+            error_log=[],
+            debug_log=[],
+            locked_documents=[],
+            response=frappe._dict(docs=[]),
+            request_ip=None,
+            task_id=None,
+        )
+        _storage(frappe.local).set(values)
+        frappe.local.db.value_cache = {}
+        frappe.local.db.auto_commit_on_many_writes = 0
+
+
+def _storage(local: Any) -> Any:
+    """Where werkzeug keeps the values. Written at once, because setting an attribute copies all of them each time."""
+    return object.__getattribute__(local, "_Local__storage")
 
 
 def mark_realtime() -> int | None:

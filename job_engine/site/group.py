@@ -20,6 +20,7 @@ from job_engine.group import Group, _given_back
 from job_engine.settings import Settings
 from job_engine.site.callers import CallersSession
 from job_engine.site.execution import forget_realtime, mark_realtime
+from job_engine.site.first_query import on_first_query
 from job_engine.store import finishing
 from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
@@ -38,6 +39,7 @@ class FrappeSession(CallersSession):
     def commit(self) -> None:
         """What handlers want to happen afterwards is run apart: an error there must not look like a failed commit."""
         db = frappe.local.db
+        frappe.set_user("Administrator")  # not whoever's job happened to be the last
         afterwards = list(db.after_commit._functions)
         db.after_commit.reset()
         db.commit()
@@ -80,16 +82,22 @@ class SiteGroup(Group):
     # Around a handler
 
     def enter(self, attempt: Attempt) -> None:
-        """Every handler of a site writes on frappe.db, asked or not: each has a savepoint from its beginning."""
+        """Every handler of a site may write on frappe.db, without asking: its first statement is preceded by a savepoint."""
         if attempt.job.job_type not in self._quick:
             self.write()  # nobody waits behind a type that is not known to be quick
-        self.session_for(attempt)
+        self._begun()
+        on_first_query(frappe.local.db, lambda: self.session_for(attempt))
+
+    def keep_writes(self) -> None:
+        on_first_query(frappe.local.db, None)
+        super().keep_writes()
 
     def end(self, outcome: Outcome) -> None:
         (self._quick.add if outcome.duration < self._settings.group_seconds else self._quick.discard)(outcome.job_type)
         super().end(outcome)
 
     def _enter(self, attempt: Attempt) -> Session:
+        on_first_query(frappe.local.db, None)
         session = super()._enter(attempt)
         self._marks = {queue: len(_callbacks(queue)) for queue in _QUEUES}
         self._realtime_mark = mark_realtime()
@@ -107,6 +115,7 @@ class SiteGroup(Group):
 
     def undo_writes(self) -> None:
         with self._lock:
+            on_first_query(frappe.local.db, None)
             if self._user is None or self._session is None:
                 return
             self._user = None

@@ -145,10 +145,14 @@ def isolated(registry: Registry) -> frozenset[str]:
 
 
 def sync() -> None:
-    """Make a Job Type document for every registered type, and bring what it tells about the code up to date."""
+    """Make a Job Type document for every registered type, and bring what it tells about the code up to date.
+
+    The tick does this every minute: where nothing has changed, it only reads.
+    """
     registry = SiteRegistry()
     load()
-    known = set(frappe.get_all("Job Type", pluck="name"))
+    fields = ("handler", "app", "code_policy")
+    known = {row.pop("name"): row for row in frappe.get_all("Job Type", fields=["name", *fields])}
     for job_type in registry:
         code = registry.in_code(job_type.name) or job_type
         told = {
@@ -157,7 +161,8 @@ def sync() -> None:
             "code_policy": frappe.as_json(_told(code), indent=2),
         }
         if code.name in known:
-            frappe.db.set_value("Job Type", code.name, told, update_modified=False)
+            if known[code.name] != told:
+                frappe.db.set_value("Job Type", code.name, told, update_modified=False)
         else:
             document = frappe.get_doc({"doctype": "Job Type", "type_name": code.name, "enabled": 1, **told})
             document.description = (code.handler.__doc__ or "").strip().split("\n")[0]

@@ -56,19 +56,14 @@ def is_ours(doctype: str) -> bool:
 
 
 def link_jobs_to(doctype: str) -> None:
-    """Let a job's organization be a link to this doctype. The doctype's file says Organization; a property setter wins."""
-    frappe.db.delete(
-        "Property Setter", {"doc_type": "Background Job", "field_name": "organization", "property": "options"}
-    )
-    if doctype != NAME:
-        frappe.make_property_setter(
-            {
-                "doctype": "Background Job",
-                "fieldname": "organization",
-                "property": "options",
-                "value": doctype,
-                "property_type": "Small Text",
-            },
-            is_system_generated=True,
-        )
+    """Let a job's organization be a link to this doctype.
+
+    By a property setter: the doctype's file leaves it open, because it must not name what may not be on the site.
+    """
+    wanted = {"doc_type": "Background Job", "field_name": "organization", "property": "options"}
+    if frappe.db.get_value("Property Setter", wanted, "value") == doctype:
+        return
+    frappe.db.delete("Property Setter", wanted)
+    setter = {"doctype": "Background Job", "fieldname": "organization", "property": "options", "value": doctype}
+    frappe.make_property_setter({**setter, "property_type": "Small Text"}, is_system_generated=True)
     frappe.clear_cache(doctype="Background Job")

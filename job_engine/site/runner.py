@@ -21,7 +21,7 @@ from job_engine.core.errors import StoreUnavailable
 from job_engine.guard import Guard
 from job_engine.runner import Runner
 from job_engine.site import wakeups
-from job_engine.site.engine import RunnersEngine
+from job_engine.site.engines import RunnersEngine
 from job_engine.site.surroundings import Surroundings
 from job_engine.store.workers import Worker
 from job_engine.worker_id import new_worker_id
@@ -66,9 +66,13 @@ class _Turn:
 
     def run(self) -> None:
         worker_id = new_worker_id()
-        details = {"site": frappe.local.site, "sites_path": os.path.abspath(frappe.local.sites_path)}
+        details = {
+            "site": frappe.local.site,
+            "sites_path": os.path.abspath(frappe.local.sites_path),
+            "worker_id": worker_id,
+        }
         settle = [sys.executable, "-m", "job_engine.site.settle"]
-        with Guard(worker_id, self._engine.settings.grace_seconds, settle, details) as guard:
+        with Guard(self._engine.settings.grace_seconds, settle, details) as guard:
             runner = Runner(self._engine, worker_id, (self._queue,), guard.beacon)
             runner.stopping = self._stopping
             self._sign_in(worker_id)
@@ -114,6 +118,8 @@ class _Turn:
         """Wait for a wake-up. False: none came, or somebody else wants the worker."""
         if self._engine.store.is_held_back(runner.worker_id):
             return False  # a limit keeps jobs waiting; the tick comes back to them
+        if ("everything", "") in self._engine.store.controls().pauses:
+            return False  # nothing will come, and a migration may wait for this runner to leave
         return self._surroundings.wait_for_work(LINGER_SECONDS, self._stopping)
 
     def _tick(self, runner: Runner) -> None:

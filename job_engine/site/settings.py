@@ -1,7 +1,12 @@
-"""Job Engine Settings as the engine's own settings. Read at every enqueue, so they come from the site's cache."""
+"""Job Engine Settings as the engine's own settings.
+
+Asked for at every enqueue and read from the database at most once a second, so that a change takes effect everywhere without
+a restart. Not kept in Redis: there, others would see what a transaction has written and may yet roll back.
+"""
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +16,7 @@ from frappe.utils import cint
 from job_engine.settings import Settings
 
 DOCTYPE = "Job Engine Settings"
-_CACHE_KEY = "job_engine_settings"
+FRESH_SECONDS = 1.0
 
 # Those of the engine that an administrator sets.
 FIELDS = ("lease_seconds", "heartbeat_seconds", "grace_seconds", "payload_bytes")
@@ -26,16 +31,15 @@ class SiteSettings:
     alert_by_email: bool
 
 
+_known: dict[str, tuple[float, SiteSettings]] = {}  # by site
+
+
 def read() -> SiteSettings:
-    values: dict[str, Any] = frappe.cache.get_value(_CACHE_KEY, generator=_stored) or {}
-    chosen = {field: values[field] for field in FIELDS if values.get(field, 0) > 0}
-    return SiteSettings(
-        engine=Settings.of(**chosen, retention_days=values.get("retention_days") or 30),
-        tenant_doctype=values.get("tenant_doctype") or "Organization",
-        default_organization=values.get("default_organization") or None,
-        max_waiting_jobs=values.get("max_waiting_jobs") or 10_000,
-        alert_by_email=bool(values.get("alert_by_email")),
-    )
+    at, known = _known.get(frappe.local.site, (0.0, None))
+    if known is None or time.monotonic() - at > FRESH_SECONDS:
+        known = _stored()
+        _known[frappe.local.site] = time.monotonic(), known
+    return known
 
 
 def engine_settings() -> Settings:
@@ -44,22 +48,26 @@ def engine_settings() -> Settings:
 
 def forget(*_: Any) -> None:
     """Read again what is stored: now, and once more when the transaction that changed it has ended, either way."""
-    frappe.cache.delete_value(_CACHE_KEY)
-    frappe.db.after_commit.add(_delete_cached)
-    frappe.db.after_rollback.add(_delete_cached)
+    _forget_now()
+    frappe.db.after_commit.add(_forget_now)
+    frappe.db.after_rollback.add(_forget_now)
 
 
-def _delete_cached() -> None:
-    frappe.cache.delete_value(_CACHE_KEY)
+def _forget_now() -> None:
+    _known.pop(frappe.local.site, None)
 
 
-def _stored() -> dict[str, Any]:
-    """As the database has it. Empty before the doctype is there: during the installation."""
+def _stored() -> SiteSettings:
+    """As the database has it. Where there is nothing yet, during the installation, the defaults."""
     stored = dict(frappe.db.sql("SELECT field, value FROM `tabSingles` WHERE doctype = %s", DOCTYPE))
-    texts = ("tenant_doctype", "default_organization")
-    values: dict[str, Any] = {field: stored.get(field) for field in texts}
-    values |= {field: cint(stored.get(field)) for field in (*FIELDS, "max_waiting_jobs", "alert_by_email")}
-    return values | {"retention_days": retention_days()}
+    numbers = {field: cint(stored.get(field)) for field in FIELDS} | {"retention_days": retention_days()}
+    return SiteSettings(
+        engine=Settings.of(**{field: value for field, value in numbers.items() if value > 0}),
+        tenant_doctype=stored.get("tenant_doctype") or "Organization",
+        default_organization=stored.get("default_organization") or None,
+        max_waiting_jobs=cint(stored.get("max_waiting_jobs")) or 10_000,
+        alert_by_email=bool(cint(stored.get("alert_by_email"))),
+    )
 
 
 def retention_days() -> int:

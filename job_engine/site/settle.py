@@ -13,17 +13,18 @@ from job_engine.settling import settle
 
 
 def main() -> None:
-    told = json.load(sys.stdin)
+    details, job, attempt, why = sys.stdin.read().splitlines()
+    told = json.loads(details)
     os.chdir(told["sites_path"])
     frappe.init(site=told["site"])
     frappe.connect()
     try:
         from job_engine.site import wakeups
-        from job_engine.site.engine import RunnersEngine
+        from job_engine.site.engines import RunnersEngine
 
         engine = RunnersEngine.for_runners()
-        interruption = getattr(errors, told["why"])() if told["why"] else None
-        settle(engine, told["worker_id"], told["job"], told["attempt"], interruption)
+        interruption = getattr(errors, why)() if why else None
+        settle(engine, told["worker_id"], job or None, int(attempt), interruption)
         engine.store.sign_out(told["worker_id"])
         frappe.db.rollback()
         wakeups.wake_waiting(engine, even_if_pending=True)

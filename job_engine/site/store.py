@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from job_engine.core.priority import Lane
+from job_engine.core.registry import Registry
 from job_engine.site import tenancy
 from job_engine.site.job_types import Overrides, isolated
 from job_engine.store.controls import Controls, Key, Pause
@@ -32,6 +33,7 @@ class SiteControls(Controls):
 
 class SiteStore(SqlStore):
     alone: bool | None = None
+    registry: Registry  # of the engine that has this store
 
     def controls_on(self, session: Session) -> Controls:
         """Beside what an operator has paused: disabled types, suspended organizations, the whole site by its settings."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import frappe
 import redis
-from frappe.utils.scheduler import is_scheduler_inactive
 from rq import get_current_job
 
 from job_engine.site import redis_queue, wakeups
@@ -41,16 +40,15 @@ class Surroundings:
         self._ask(lambda: self._redis.delete(wakeups.pending_key(self._queue, alone)))
 
     def must_wait(self) -> bool:
-        """Whether the site is under maintenance or its scheduler is off: then jobs wait, too."""
-        frappe.local.conf = frappe._dict(frappe.get_site_config())
-        return is_scheduler_inactive(verbose=False)
+        """Whether jobs wait, all of them."""
+        return site_waits()
 
     def must_stop(self) -> bool:
         """Whether the runner should end, with all it holds given back."""
         if time.monotonic() - self._looked_at < LOOK_SECONDS:
             return False
         self._looked_at = time.monotonic()
-        return self._worker_stops() or self.must_wait()
+        return self._worker_stops() or site_waits(anew=True)
 
     def _worker_stops(self) -> bool:
         if self._worker_key is None:
@@ -82,6 +80,20 @@ class Surroundings:
             return question()
         except redis.exceptions.RedisError:
             return None
+
+
+def site_waits(anew: bool = False) -> bool:
+    """Whether the site is under maintenance or its scheduler is off: then jobs wait. `anew`: read the configuration again."""
+    if anew:
+        frappe.local.conf = frappe._dict(frappe.get_site_config())
+    conf = frappe.local.conf
+    if conf.maintenance_mode or conf.pause_scheduler or conf.disable_scheduler:
+        return True
+    # Frappe's own question loads the whole of System Settings, which takes longer than the rest of a runner's start.
+    enabled = frappe.db.sql(
+        "SELECT value FROM `tabSingles` WHERE doctype = 'System Settings' AND field = 'enable_scheduler'"
+    )
+    return bool(enabled) and not frappe.utils.cint(enabled[0][0])
 
 
 def _missed(listener: Any) -> bool:

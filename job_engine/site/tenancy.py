@@ -41,9 +41,13 @@ def default_organization(user: str | None = None) -> str | None:
     """What is meant when this user names none; None where that is not clear."""
     user = user or frappe.session.user
     if sees_everything(user):
-        return settings.read().default_organization or _only(_first_two_organizations())
+        return _default_of_the_site()
     permitted = _permissions(user)
     return _only([name for name, is_default in permitted.items() if is_default]) or _only(list(permitted))
+
+
+def _default_of_the_site() -> str | None:
+    return settings.read().default_organization or _only(_first_two_organizations())
 
 
 def exists(organization: str) -> bool:
@@ -52,13 +56,13 @@ def exists(organization: str) -> bool:
 
 
 def required_organization(user: str, given: str | None) -> str:
-    """The organization of a new job: the one that is given, or else the user's own."""
-    organization = given or default_organization(user)
+    """The organization of a new job: the one that is given, or else the user's own, or else the site's."""
+    organization = given or default_organization(user) or _default_of_the_site()
     if organization:
         return organization
     raise InvalidJob(
-        f"No organization is named, and {user} has no default one. Pass organization=..., or mark one of the user's"
-        f" User Permissions for {tenant_doctype()} as the default."
+        f"No organization is named, and {user} has no default one. Pass organization=..., mark one of the user's"
+        f" User Permissions for {tenant_doctype()} as the default, or set a default in Job Engine Settings."
     )
 
 
@@ -77,10 +81,15 @@ def suspended_on(session: Session) -> list[str]:
 
 
 def _suspended_query() -> str | None:
+    """Kept in the site's cache, which `bench clear-cache` and every change of a doctype empties: each claim asks for it."""
+    return frappe.cache.get_value(f"job_engine_suspended:{tenant_doctype()}", generator=_make_suspended_query) or None
+
+
+def _make_suspended_query() -> str:
     """Tenant doctypes say it in different ways. One that has no way is never suspended."""
     doctype = tenant_doctype()
     if not _has_table(doctype):
-        return None
+        return ""
     fields = {field.fieldname: field.fieldtype for field in frappe.get_meta(doctype).fields}
     quote = '"' if frappe.db.db_type == "postgres" else "`"
     conditions = [
@@ -93,7 +102,7 @@ def _suspended_query() -> str | None:
         )
         if fields.get(field) in fieldtypes
     ]
-    return f"SELECT name FROM {quote}tab{doctype}{quote} WHERE {' OR '.join(conditions)}" if conditions else None
+    return f"SELECT name FROM {quote}tab{doctype}{quote} WHERE {' OR '.join(conditions)}" if conditions else ""
 
 
 # User Permissions ----------------------------------------------------------------------------------------------------------

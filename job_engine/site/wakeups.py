@@ -21,7 +21,7 @@ from job_engine.site import redis_queue
 from job_engine.site.job_types import SiteRegistry, isolated
 
 if TYPE_CHECKING:
-    from job_engine.site.engine import SiteEngine
+    from job_engine.site.engines import SiteEngine
 
 log = logging.getLogger("job_engine.wakeups")
 

@@ -11,7 +11,12 @@ from job_engine.store import dependencies, logbook, stats
 from job_engine.store.session import Session
 
 
-def retry(session: Session, name: str, by: str | None, run_after: datetime, now: datetime) -> Status:
+BY_HAND = "retried by hand"
+
+
+def retry(
+    session: Session, name: str, by: str | None, run_after: datetime, now: datetime, reason: str = BY_HAND
+) -> Status:
     """Make the job run again, within the caller's transaction. Its checkpoint stays, its history goes on."""
     row = session.row(
         "SELECT status, attempts, job_type, organization, queue FROM {job} WHERE name = %s{for_update}", (name,)
@@ -36,7 +41,7 @@ def retry(session: Session, name: str, by: str | None, run_after: datetime, now:
         " progress_message = NULL, modified = %s WHERE name = %s",
         (str(target), session.dialect.to_db(run_after), blockers, session.dialect.to_db(now), name),
     )
-    logbook.record(session, [(name, Transition(now, status, target, attempts, by, reason="retried by hand"))])
+    logbook.record(session, [(name, Transition(now, status, target, attempts, by, reason=reason))])
     stats.record(session, [(job_type, organization, stats.left(status), 0.0)], by or "", now)
     session.dialect.announce(session, [queue])
     return target

@@ -1,4 +1,4 @@
-"""The tables of the standalone home. A Frappe site has doctypes for two of them, and takes the others and the indexes from here."""
+"""The tables of the standalone home. A Frappe site has doctypes for two of them, and takes the others and the indexes."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from job_engine.cli import say
 from job_engine.cli.group import NOT_SO, examples
 from job_engine.cli.home import Home
 from job_engine.cli.options import json_option
-from job_engine.doctor import Finding, Level, examine
+from job_engine.doctor import Finding, Level
 
 
 @click.command(
@@ -27,7 +27,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     Nothing is changed.
     """
     home: Home = ctx.obj
-    findings = list(examine(home.unopened_engine(), home.load_types, home.application()))
+    findings = list(home.examine())
     problems = sum(finding.level is Level.PROBLEM for finding in findings)
     if as_json:
         say.document(

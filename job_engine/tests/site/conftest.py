@@ -12,8 +12,9 @@ from pathlib import Path
 import frappe
 import pytest
 
-from job_engine.site import tenancy
-from job_engine.tests.site import people
+from job_engine.site import tenancy, wakeups
+from job_engine.tests.site import people, running
+from job_engine.tests.site.jobs import EFFECTS
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +72,27 @@ def acme() -> str:
 @pytest.fixture
 def globex() -> str:
     return people.organization("Globex")
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch, connected: str) -> Iterator[running.Bench]:
+    """Jobs that run in this process, of an organization of their own. They are committed, and deleted at the end."""
+    frappe.db.sql_ddl(
+        f"CREATE TABLE IF NOT EXISTS `{EFFECTS}`"
+        " (id bigint PRIMARY KEY AUTO_INCREMENT, job varchar(140), kind varchar(40), value text)"
+    )
+    frappe.db.sql(f"DELETE FROM `{EFFECTS}`")
+    organization = people.organization("Here")
+    frappe.db.commit()
+    bench = running.Bench(organization)
+    monkeypatch.setattr(wakeups, "check_queue", lambda queue: None)
+    monkeypatch.setattr(wakeups, "wake", lambda queue, alone=False, **_: bench.woken.append((queue, alone)) or True)
+    yield bench
+    frappe.db.rollback()
+    frappe.set_user("Administrator")
+    frappe.get_doc("Job Engine Settings").update({"default_organization": None}).save()
+    those = "SELECT name FROM `tabBackground Job` WHERE queue = %s"
+    frappe.db.sql(f"DELETE FROM `tabJob Execution Log` WHERE job IN ({those})", running.QUEUE)
+    frappe.db.sql("DELETE FROM `tabBackground Job` WHERE queue = %s", running.QUEUE)
+    frappe.db.sql("DELETE FROM `tabOrganization` WHERE name = %s", organization)
+    frappe.db.commit()

@@ -9,6 +9,7 @@ from typing import Any
 
 import frappe
 
+import job_engine
 from job_engine import JobContext, PermanentError, Snooze, TransientError, job
 
 EFFECTS = "__job_engine_test_effect"  # a table without doctype: (job, kind, value)
@@ -73,6 +74,72 @@ def in_a_process(ctx: JobContext, seconds: float = 0.0) -> int:
     effect(ctx, "pid", os.getpid())
     time.sleep(seconds)
     return os.getpid()
+
+
+@job("test.commits", dedup_window=0, retry=0)
+def commits(ctx: JobContext, then_raise: bool = False) -> None:
+    """Commits by itself, as much Frappe code does."""
+    effect(ctx, "ran")
+    frappe.db.commit()
+    if then_raise:
+        effect(ctx, "after the commit")
+        raise ValueError("after the commit")
+
+
+@job("test.rolls_back", dedup_window=0)
+def rolls_back(ctx: JobContext) -> None:
+    effect(ctx, "undone")
+    frappe.db.rollback()
+    effect(ctx, "ran")
+
+
+@job("test.litter", dedup_window=0, retry=0, max_attempts=1)
+def litter(ctx: JobContext, fail: bool = False) -> None:
+    """Leaves something lying in every corner of frappe.local."""
+    effect(ctx, "ran")
+    frappe.flags.in_import = True
+    frappe.flags.litter = True
+    frappe.local.litter = True
+    frappe.local.lang = "xx"
+    frappe.local.cache["litter"] = True
+    frappe.local.conf.litter = True
+    frappe.local.response["litter"] = True
+    frappe.msgprint("litter")
+    frappe.db.get_value("User", "Administrator", "enabled", cache=True)
+    frappe.db.after_commit.add(lambda: AFTER_COMMIT.append(ctx.name))
+    frappe.db.after_rollback.add(lambda: AFTER_ROLLBACK.append(ctx.name))
+    frappe.publish_realtime("litter", {"job": ctx.name}, user="Administrator", after_commit=True)
+    if fail:
+        raise ValueError("as asked for")
+
+
+@job("test.look", dedup_window=0)
+def look(ctx: JobContext) -> dict[str, Any]:
+    """What a handler finds."""
+    return {
+        "user": frappe.session.user,
+        "sid": frappe.session.sid,
+        "flags": sorted(name for name, value in frappe.flags.items() if value),
+        "lang": frappe.local.lang,
+        "litter": hasattr(frappe.local, "litter"),
+        "cache": "litter" in frappe.local.cache,
+        "conf": "litter" in frappe.local.conf,
+        "response": "litter" in frappe.local.response,
+        "messages": len(frappe.local.message_log),
+        "values": len(frappe.local.db.value_cache),
+    }
+
+
+@job("test.parent", dedup_window=0, retry=0, max_attempts=1)
+def parent(ctx: JobContext, queue: str, fail: bool = False) -> None:
+    """Enqueues another job, and may fail afterwards."""
+    job_engine.enqueue("test.effect", {"value": "child"}, queue=queue, organization=ctx.organization)
+    if fail:
+        raise ValueError("as asked for")
+
+
+AFTER_COMMIT: list[str] = []
+AFTER_ROLLBACK: list[str] = []
 
 
 def plain(value: str = "") -> None:

@@ -9,7 +9,8 @@ import frappe
 from frappe import _
 from frappe.model.document import Document
 
-from job_engine.core.states import ENDED
+from job_engine.core.states import Status
+from job_engine.site import deleting
 
 
 class BackgroundJob(Document):
@@ -18,31 +19,35 @@ class BackgroundJob(Document):
         """What the result names as its output."""
         return output_reference_of(self.get("result"))
 
-    def validate(self) -> None:
-        frappe.throw(
-            _(
-                "Jobs are made by job_engine.enqueue or the API and written by the engine alone, so that nothing else can"
-                " bring one into a state it cannot be in. To change what happens to a job, cancel or retry it."
-            )
-        )
+    def insert(self, *args: Any, **kwargs: Any) -> BackgroundJob:
+        _refuse()
+        return self
+
+    def save(self, *args: Any, **kwargs: Any) -> BackgroundJob:
+        _refuse()
+        return self
 
     def on_trash(self) -> None:
-        if self.status not in [str(status) for status in ENDED]:
-            frappe.throw(
-                _("Job {0} is {1} and may still run. Cancel it first; then it can be deleted.").format(
-                    self.name, self.status
-                )
-            )
-        frappe.db.delete("Job Execution Log", {"job": self.name})
-        for column in ("job", "parent"):
-            frappe.db.sql(f"DELETE FROM `__job_engine_dependency` WHERE {column} = %s", self.name)
+        status = Status(self.status)
+        deleting.check(self.name, status)
+        deleting.forget_history(self.name, self.job_type, self.organization, status)
 
     @staticmethod
     def clear_old_logs(days: int = 30) -> None:
-        """Log Settings asks for this once a day."""
+        """Log Settings asks for this once a day. Each batch is committed: nobody waits for the rest of them."""
         from job_engine.site import engine
 
-        engine().prune(days)
+        engine().prune(days, progress=lambda n: frappe.db.commit())
+
+
+def _refuse() -> None:
+    """Before Frappe looks at anything else: what it would complain of first says nothing to the person who tried."""
+    frappe.throw(
+        _(
+            "Jobs are made by job_engine.enqueue or the API and written by the engine alone, so that nothing else can bring"
+            " one into a state it cannot be in. To change what happens to a job, cancel or retry it."
+        )
+    )
 
 
 def output_reference_of(result: str | None) -> str | None:

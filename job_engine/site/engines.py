@@ -93,8 +93,8 @@ class RunnersEngine(SiteEngine):
     def perform(self, attempt: Attempt, context: JobContext) -> Any:
         job = attempt.job
         self._admission.check(job)
-        with self._desk.laid_for(job.user or "Administrator"):
-            return call(attempt.job_type, job.params_json, context)
+        self._desk.lay_for(job.user or "Administrator")
+        return call(attempt.job_type, job.params_json, context)
 
     def progressed(self, job: Job, percent: float, message: str | None) -> None:
         realtime.progressed(job, percent, message)

@@ -1,0 +1,106 @@
+"""What every method of the API has in common: who may call it, how often, with which arguments, and how errors are told.
+
+`METHODS` knows all of them; the OpenAPI document is made from it, and the tests go through it.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, get_type_hints
+
+import frappe
+from frappe.utils.typing_validations import transform_parameter_types
+
+from job_engine.api import limits, permission
+from job_engine.api.errors import Busy, InvalidArgument, answered
+
+_TRIES = 3  # of a change that met a deadlock: the database has undone it as a whole
+_FRAPPES = frozenset({"cmd", "data", "_type", "sid", "_lang"})  # arguments that are for Frappe itself
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    name: str
+    function: Callable[..., Any]
+    changes: bool
+    managers: bool
+    status: int
+    takes_key: bool
+    content_type: str
+
+    @property
+    def verbs(self) -> list[str]:
+        return ["POST"] if self.changes else ["GET", "POST"]
+
+    @property
+    def signature(self) -> inspect.Signature:
+        return inspect.signature(self.function)
+
+
+METHODS: dict[str, Method] = {}
+
+
+def method(
+    *,
+    changes: bool = False,
+    managers: bool = False,
+    status: int = 200,
+    takes_key: bool = False,
+    content_type: str = "application/json",
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a function a method of the API.
+
+    `changes`: POST only, so that Frappe asks for its CSRF token. `managers`: not for those who may only look.
+    `takes_key`: it reads the header Idempotency-Key. `status`: what it answers with when all went well.
+    """
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__annotations__ = get_type_hints(function)  # Frappe checks types and skips those that are texts
+        made = Method(function.__name__, function, changes, managers, status, takes_key, content_type)
+        METHODS[made.name] = made
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            with answered():
+                if getattr(frappe.local, "request", None):
+                    permission.check_role(managers)
+                    limits.check("change" if changes else "read")
+                    _check_names(made)
+                    args, kwargs = transform_parameter_types(function, args, kwargs)
+                    if status != 200:
+                        frappe.local.response["http_status_code"] = status
+                else:
+                    permission.check_role(managers)
+                return _repeated(function, args, kwargs) if changes else function(*args, **kwargs)
+
+        called.__annotations__ = {}  # checked above, where errors are told; Frappe would check them again, outside
+        return frappe.whitelist(methods=made.verbs)(called)
+
+    return make
+
+
+def _check_names(made: Method) -> None:
+    """Frappe drops arguments that a method does not have: a misspelled run_after would run the job at once."""
+    known = list(made.signature.parameters)
+    for name in frappe.form_dict:
+        if name not in known and name not in _FRAPPES:
+            there_are = f"It has: {', '.join(known)}." if known else "It has none."
+            raise InvalidArgument(f"{made.name} has no argument {name!r}. {there_are}")
+    for name, parameter in made.signature.parameters.items():
+        if parameter.default is parameter.empty and name not in frappe.form_dict:
+            raise InvalidArgument(f"{made.name} needs the argument {name!r}.")
+
+
+def _repeated(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """A change is one transaction. Where it met a deadlock, nothing of it is left, and it is made again."""
+    for _ in range(_TRIES):
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            if not (frappe.db.is_deadlocked(error) or frappe.db.is_timedout(error)):
+                raise
+            frappe.db.rollback()
+    raise Busy()

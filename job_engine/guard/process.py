@@ -1,0 +1,87 @@
+"""The guard's own process. It imports nothing but the smallest of the standard library: every runner on a bench starts one.
+
+Standard input is a lifeline: the worker's details come first, a farewell comes when it leaves in order. When the line ends
+without one, the worker has died, and the command that settles is told so.
+"""
+
+import mmap
+import os
+import select
+import signal
+import struct
+import sys
+import time
+
+LOOK_SECONDS = 0.25
+SLACK_SECONDS = 0.5
+
+
+class Guard:
+    def __init__(self, pid, descriptor, grace_seconds, layout, condemned, condemned_at, reasons, *settle):
+        self.pid = int(pid)
+        self.memory = mmap.mmap(int(descriptor), 0)
+        self.grace_seconds = float(grace_seconds)
+        self.layout = struct.Struct(layout)
+        self.condemned = struct.Struct(condemned)
+        self.condemned_at = int(condemned_at)
+        self.reasons = reasons.split(",")
+        self.settle = settle
+
+    def run(self):
+        details = self.read_line()
+        why = self.watch() if details else None
+        if why is not None:
+            self.hand_over(details, why)
+
+    def watch(self):
+        """Wait for the worker's end. Returns what it was killed for, "" when it died otherwise, None when it said farewell."""
+        why = ""
+        while True:
+            if select.select([0], [], [], LOOK_SECONDS)[0]:
+                return None if os.read(0, 64) else why
+            verdict = self.verdict(time.monotonic())
+            if verdict and not why:
+                why = verdict
+                os.kill(self.pid, signal.SIGKILL)
+
+    def verdict(self, now):
+        """Why the worker must be killed now, if it must."""
+        _, attempt, deadline, kill_at, why = self.look()
+        if kill_at and why and now > kill_at + SLACK_SECONDS:
+            return why
+        # A handler that keeps the interpreter's lock also keeps the worker's own keeper from judging it.
+        if deadline and now > deadline + self.grace_seconds + SLACK_SECONDS:
+            return self.reasons[0]
+        return None
+
+    def look(self):
+        """What the worker does: name (empty: nothing), attempt, deadline, when to kill it and why."""
+        while True:  # a write may be half done
+            seen = self.memory[:]
+            if seen == self.memory[:]:
+                break
+        attempt, deadline, name = self.layout.unpack_from(seen, 0)
+        kill_at, why, condemned_attempt, condemned = self.condemned.unpack_from(seen, self.condemned_at)
+        if (condemned, condemned_attempt) != (name[-26:], attempt):  # that was an earlier one, and it has ended
+            kill_at, why = 0.0, 0
+        return name.decode(), attempt, deadline if name else 0.0, kill_at, self.reasons[why - 1] if why else ""
+
+    def hand_over(self, details, why):
+        import subprocess
+
+        name, attempt, *_ = self.look()
+        subprocess.run(self.settle, input=details + f"{name}\n{attempt}\n{why}\n".encode(), check=False)
+
+    def read_line(self):
+        line = b""
+        while not line.endswith(b"\n"):
+            byte = os.read(0, 1)
+            if not byte:
+                return b""
+            line += byte
+        return line
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with its worker, not with a terminal
+    Guard(*sys.argv[1:]).run()

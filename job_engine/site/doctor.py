@@ -1,0 +1,123 @@
+"""`bench job-engine doctor`: what the standalone doctor looks at, and what only a bench has: Redis, RQ workers, a scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta, timezone
+
+import frappe
+import redis
+from frappe.utils.background_jobs import generate_qname
+
+from job_engine.doctor.database import check_clock, check_database
+from job_engine.doctor.finding import Finding, Level
+from job_engine.doctor.jobs import check_application, check_waiting
+from job_engine.site import redis_queue, tables
+from job_engine.site.engines import RunnersEngine
+from job_engine.site.surroundings import site_waits
+from job_engine.store import measuring
+from job_engine.store.session import Session
+
+TICK = "job_engine.site.scheduler.tick"
+LATE = timedelta(minutes=5)
+
+
+def examine(engine: RunnersEngine, application: str | None) -> Iterator[Finding]:
+    """Every finding, in the order in which an operator would ask."""
+    reachable, session = check_database(engine)
+    yield reachable
+    if session is None:
+        return
+    there = check_tables(set(frappe.db.get_tables(cached=False)))
+    yield there
+    yield check_clock(engine.store.now(), datetime.now(timezone.utc))
+    yield check_application(engine, lambda: None, application)
+    yield from check_scheduler()
+    yield check_redis()
+    if there.level is Level.OK:
+        yield check_queues(_used_queues(engine, session), _served_queues(engine))
+        yield from check_waiting(engine, session)
+
+
+def check_tables(present: set[str]) -> Finding:
+    missing = sorted({tables.JOB, tables.LOG, *tables.INTERNAL.values()} - present)
+    if not missing:
+        return Finding("tables", Level.OK, "all are there")
+    return Finding(
+        "tables",
+        Level.PROBLEM,
+        f"missing: {', '.join(missing)}",
+        f"bench --site {frappe.local.site} migrate makes them.",
+    )
+
+
+def check_scheduler() -> Iterator[Finding]:
+    site = frappe.local.site
+    if site_waits(anew=True):
+        yield Finding(
+            "scheduler",
+            Level.PROBLEM,
+            "the site is under maintenance, or its scheduler is off: all jobs wait",
+            f"bench --site {site} set-maintenance-mode off, or bench --site {site} enable-scheduler.",
+        )
+        return
+    event = frappe.db.get_value("Scheduled Job Type", {"method": TICK}, ["stopped", "last_execution"], as_dict=True)
+    if event is None or event.stopped:
+        says = "the tick is stopped" if event else "the tick is not among the Scheduled Job Types"
+        yield Finding("scheduler", Level.PROBLEM, says, f"bench --site {site} migrate puts it there; start it in Desk.")
+    elif event.last_execution is None or frappe.utils.now_datetime() - event.last_execution > LATE:
+        yield Finding(
+            "scheduler",
+            Level.WARNING,
+            f"the tick last ran at {event.last_execution or 'no time'}",
+            "Does `bench schedule` run, and is a worker free? Retries and schedules wait for the tick, or for "
+            "`bench job-engine dispatch`.",
+        )
+    else:
+        yield Finding("scheduler", Level.OK, f"the tick last ran at {event.last_execution:%Y-%m-%d %H:%M:%S}")
+
+
+def check_redis() -> Finding:
+    try:
+        redis_queue.connection().ping()
+    except redis.exceptions.RedisError as error:
+        return Finding(
+            "redis",
+            Level.PROBLEM,
+            f"the queue's Redis cannot be reached: {error}",
+            "Start it. No job is lost: the tick wakes runners when it is back.",
+        )
+    return Finding("redis", Level.OK, f"reachable at {frappe.local.conf.redis_queue}")
+
+
+def check_queues(used: Iterable[str], served: set[str]) -> Finding:
+    """Whether each queue in which jobs wait, or that a type names, has somebody who takes jobs out of it."""
+    abandoned = sorted(set(used) - served)
+    if not served:
+        return Finding("workers", Level.PROBLEM, "no worker of this bench is alive", "Start `bench worker`.")
+    if abandoned:
+        return Finding(
+            "workers",
+            Level.PROBLEM,
+            f"no worker serves: {', '.join(abandoned)}",
+            f"Start `bench worker --queue {','.join(abandoned)}`, or `bench job-engine work`.",
+        )
+    return Finding("workers", Level.OK, f"every queue is served: {', '.join(sorted(served))}")
+
+
+def _used_queues(engine: RunnersEngine, session: Session) -> set[str]:
+    waiting = {lane.queue for lane, _ in measuring.waiting_lanes(session)}
+    return waiting | {job_type.queue for job_type in engine.registry}
+
+
+def _served_queues(engine: RunnersEngine) -> set[str]:
+    """By RQ workers, as they say themselves in Redis, and by the processes of `bench job-engine work`."""
+    own = generate_qname("")
+    served = {queue for worker in engine.store.workers() for queue in worker.queues or ()}
+    try:
+        for name in redis_queue.connection().smembers("rq:workers"):
+            listed = (redis_queue.connection().hget(name, "queues") or b"").decode()
+            served |= {queue.removeprefix(own) for queue in listed.split(",") if queue.startswith(own)}
+    except redis.exceptions.RedisError:
+        pass  # that is a finding of its own
+    return served
