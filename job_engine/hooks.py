@@ -34,7 +34,10 @@ has_permission = {
     "Organization": "job_engine.site.permissions.may_see_organization",
 }
 # Frappe's own link search lets its caller ask it to ignore User Permissions; its get_count asks for no permission at all.
-override_whitelisted_methods = {"frappe.client.get_count": "job_engine.site.client_calls.get_count"}
+override_whitelisted_methods = {
+    "frappe.client.get_count": "job_engine.site.client_calls.get_count",
+    "frappe.realtime.can_subscribe_doc": "job_engine.site.rooms.can_subscribe_doc",
+}
 standard_queries = {
     "Background Job": "job_engine.site.client_calls.search",
     "Job Execution Log": "job_engine.site.client_calls.search",

@@ -30,7 +30,8 @@ def check(kind: str) -> None:
     if _counted(kind, int(now) // _WINDOW) > most:
         wait = _WINDOW - int(now) % _WINDOW
         raise TooManyRequests(
-            _("More than {0} requests in a minute. Wait {1} seconds and try again.").format(most, wait), retry_after=wait
+            _("More than {0} requests in a minute. Wait {1} seconds and try again.").format(most, wait),
+            retry_after=wait,
         )
 
 

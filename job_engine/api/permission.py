@@ -26,6 +26,9 @@ def sees_everything() -> bool:
 
 
 def check_role(managers: bool) -> None:
+    """Also whether the account is enabled: Frappe does not ask that of somebody who comes with an API key."""
+    if not frappe.db.get_value("User", frappe.session.user, "enabled"):
+        raise Forbidden(_("Your account is disabled."))
     needed = MANAGERS if managers else READERS
     if set(needed).isdisjoint(frappe.get_roles()):
         raise Forbidden(_("This needs one of the roles: {0}.").format(", ".join(_(role) for role in needed)))
@@ -65,7 +68,9 @@ def known_type(name: str) -> JobType:
     found = engine().registry.get(name)
     if found is None or name in hidden():
         raise UnknownJobType(
-            _("No job type is called {0!r}. Only registered types can be named here, never a function's path.").format(name),
+            _("No job type is called {0!r}. Only registered types can be named here, never a function's path.").format(
+                name
+            ),
             job_type=name,
         )
     return found

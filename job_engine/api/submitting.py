@@ -15,6 +15,7 @@ from job_engine.api.method import method
 from job_engine.api.permission import may_see, organization_to_act_for, submittable_type
 from job_engine.calling import check_params
 from job_engine.core import canonical
+from job_engine.core.errors import JobEngineError
 from job_engine.core.fingerprint import job_hash
 from job_engine.core.job import Job
 from job_engine.site import engine
@@ -91,14 +92,16 @@ def schedule(
     if not isinstance(listed, list) or not all(isinstance(job, dict) for job in listed):
         raise InvalidArgument("jobs is a list of objects, each with a job_type.")
     if not 1 <= len(listed) <= MOST_JOBS:
-        raise InvalidArgument(f"jobs has {len(listed)} entries; one call takes 1 to {MOST_JOBS}. Send more in further calls.")
+        raise InvalidArgument(
+            f"jobs has {len(listed)} entries; one call takes 1 to {MOST_JOBS}. Send more in further calls."
+        )
     defaults = {"organization": organization, "run_after": run_after}
     key = idempotency_key()
     made = []
     for i, wanted in enumerate(listed):
         try:
             made.append(_submit({**defaults, **wanted}, key, i))
-        except Exception as error:
+        except JobEngineError as error:  # say which one it is
             error.args = (f"jobs[{i}]: {error}",)
             raise
     _answer_status(made)
@@ -116,7 +119,9 @@ def _submit(wanted: dict[str, Any], key: str | None, position: int) -> Job:
     params = json_object(wanted.get("params"), "params")
     check_params(job_type, params)
     organization = organization_to_act_for(_text(wanted, "organization"))
-    options = {word: wanted[word] for word in ("priority", "queue", "timeout", "max_attempts") if wanted.get(word) is not None}
+    options = {
+        word: wanted[word] for word in ("priority", "queue", "timeout", "max_attempts") if wanted.get(word) is not None
+    }
     job = engine().enqueue(
         job_type.name,
         params,
@@ -151,9 +156,9 @@ def _check_same(twin: Job, wanted_hash: str, by_idempotency_key: bool) -> None:
         raise KeyReused(_("This dedup_key is taken by a job that you may not see."))
     if by_idempotency_key and twin.job_hash != wanted_hash:
         raise KeyReused(
-            _("This Idempotency-Key was used for another request: for job {0}. Use a new key for each new request.").format(
-                twin.name
-            )
+            _(
+                "This Idempotency-Key was used for another request: for job {0}. Use a new key for each new request."
+            ).format(twin.name)
         )
 
 

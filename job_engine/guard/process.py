@@ -4,6 +4,8 @@ Standard input is a lifeline: the worker's details come first, a farewell comes 
 without one, the worker has died, and the command that settles is told so.
 """
 
+from __future__ import annotations
+
 import mmap
 import os
 import select
@@ -17,7 +19,17 @@ SLACK_SECONDS = 0.5
 
 
 class Guard:
-    def __init__(self, pid, descriptor, grace_seconds, layout, condemned, condemned_at, reasons, *settle):
+    def __init__(
+        self,
+        pid: str,
+        descriptor: str,
+        grace_seconds: str,
+        layout: str,
+        condemned: str,
+        condemned_at: str,
+        reasons: str,
+        *settle: str,
+    ):
         self.pid = int(pid)
         self.memory = mmap.mmap(int(descriptor), 0)
         self.grace_seconds = float(grace_seconds)
@@ -27,13 +39,13 @@ class Guard:
         self.reasons = reasons.split(",")
         self.settle = settle
 
-    def run(self):
+    def run(self) -> None:
         details = self.read_line()
         why = self.watch() if details else None
         if why is not None:
             self.hand_over(details, why)
 
-    def watch(self):
+    def watch(self) -> str | None:
         """Wait for the worker's end. Returns what it was killed for, "" when it died otherwise, None when it said farewell."""
         why = ""
         while True:
@@ -44,9 +56,9 @@ class Guard:
                 why = verdict
                 os.kill(self.pid, signal.SIGKILL)
 
-    def verdict(self, now):
+    def verdict(self, now: float) -> str | None:
         """Why the worker must be killed now, if it must."""
-        _, attempt, deadline, kill_at, why = self.look()
+        _, _, deadline, kill_at, why = self.look()
         if kill_at and why and now > kill_at + SLACK_SECONDS:
             return why
         # A handler that keeps the interpreter's lock also keeps the worker's own keeper from judging it.
@@ -54,7 +66,7 @@ class Guard:
             return self.reasons[0]
         return None
 
-    def look(self):
+    def look(self) -> tuple[str, int, float, float, str]:
         """What the worker does: name (empty: nothing), attempt, deadline, when to kill it and why."""
         while True:  # a write may be half done
             seen = self.memory[:]
@@ -66,13 +78,13 @@ class Guard:
             kill_at, why = 0.0, 0
         return name.decode(), attempt, deadline if name else 0.0, kill_at, self.reasons[why - 1] if why else ""
 
-    def hand_over(self, details, why):
+    def hand_over(self, details: bytes, why: str) -> None:
         import subprocess
 
         name, attempt, *_ = self.look()
         subprocess.run(self.settle, input=details + f"{name}\n{attempt}\n{why}\n".encode(), check=False)
 
-    def read_line(self):
+    def read_line(self) -> bytes:
         line = b""
         while not line.endswith(b"\n"):
             byte = os.read(0, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
 from typing import Any
 
 import frappe
@@ -14,7 +15,7 @@ from job_engine.core.job import Job, Outcome
 from job_engine.engine import Engine
 from job_engine.enqueueing import build, check_options, resolve
 from job_engine.group import Group
-from job_engine.site import capacity, enqueued, realtime, settings, tenancy, wakeups
+from job_engine.site import afterwards, capacity, enqueued, realtime, settings, tenancy, wakeups
 from job_engine.site.admission import Admission
 from job_engine.site.callers import CallersConnections
 from job_engine.site.classification import site_classifier
@@ -69,7 +70,20 @@ class SiteEngine(Engine):
         created = [job for job in jobs if job.created]
         if created:
             enqueued.note(created)
+            realtime.changed(created, self.store)
         return jobs
+
+    # Steer
+
+    def cancel(self, name: str, by: str | None = None, reason: str | None = None) -> Job:
+        job = super().cancel(name, by, reason)
+        realtime.changed([job], self.store)
+        return job
+
+    def retry(self, name: str, by: str | None = None, run_after: datetime | timedelta | float | None = None) -> Job:
+        job = super().retry(name, by, run_after)
+        realtime.changed([job], self.store)
+        return job
 
 
 class RunnersEngine(SiteEngine):
@@ -79,6 +93,7 @@ class RunnersEngine(SiteEngine):
         super().__init__(store)
         self._desk = Desk()
         self._admission = Admission()
+        self.afterwards = afterwards.Afterwards(store)
 
     @classmethod
     def for_runners(cls, alone: bool | None = None) -> RunnersEngine:
@@ -97,8 +112,11 @@ class RunnersEngine(SiteEngine):
         return call(attempt.job_type, job.params_json, context)
 
     def progressed(self, job: Job, percent: float, message: str | None) -> None:
-        realtime.progressed(job, percent, message)
+        self.afterwards.publisher.progressed(job, percent, message)
+
+    def takes_long(self, job: Job) -> None:
+        self.afterwards.publisher.started(job)
 
     def _committed(self, outcomes: list[Outcome]) -> None:
-        realtime.ended(outcomes)
+        self.afterwards.tell(outcomes)
         wakeups.wake_dependents(self, [o.name for o in outcomes])

@@ -17,7 +17,7 @@ import frappe
 from job_engine import attempt as attempts
 from job_engine.core.job import Outcome
 from job_engine.core.states import Status
-from job_engine.site import marks
+from job_engine.site import engine, marks
 from job_engine.site.store import SiteStore
 
 log = logging.getLogger("job_engine.events")
@@ -60,7 +60,7 @@ class Listeners:
             call(waiting, self.paths)
 
 
-def tell_dead_letters(store: SiteStore) -> int:
+def tell_dead_letters() -> int:
     """Tell of the jobs that have entered Dead Letter since the last time. Called by the tick. Returns how many.
 
     What listeners write is committed together with how far they have heard: once. What they do elsewhere, they may do again.
@@ -68,6 +68,7 @@ def tell_dead_letters(store: SiteStore) -> int:
     paths = frappe.get_hooks(HOOK)
     if not paths:
         return 0
+    store = engine().store
     mark = marks.take(READER, store.dialect.to_db(store.now()))
     if mark is None:
         return 0
@@ -80,17 +81,29 @@ def tell_dead_letters(store: SiteStore) -> int:
 
 
 def call(events: Iterable[Event], paths: Sequence[str]) -> None:
-    """Call the listeners with each event, and commit what they wrote. One that fails harms nobody, and is in the Error Log."""
-    for event in events:
-        for path in paths:
-            frappe.db.savepoint(SAVEPOINT)
-            try:
-                frappe.get_attr(path)(dict(event))
-            except Exception:
-                _undo()
-                log.exception("%s failed on %s of job %s", path, event["event"], event["name"])
-                frappe.log_error(f"Job Engine: {path} failed on an event")
-    frappe.db.commit()
+    """Call the listeners with each event, as Administrator, and commit what they wrote.
+
+    One that fails harms nobody, and is in the Error Log.
+    """
+    user = frappe.session.user
+    frappe.set_user("Administrator")
+    try:
+        for event in events:
+            for path in paths:
+                _call(path, event)
+        frappe.db.commit()
+    finally:
+        frappe.set_user(user)
+
+
+def _call(path: str, event: Event) -> None:
+    frappe.db.savepoint(SAVEPOINT)
+    try:
+        frappe.get_attr(path)(dict(event))
+    except Exception:
+        _undo()
+        log.exception("%s failed on %s of job %s", path, event["event"], event["name"])
+        frappe.log_error(f"Job Engine: {path} failed on an event")
 
 
 def _undo() -> None:

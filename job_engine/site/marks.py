@@ -6,7 +6,7 @@ Whoever moves a mark holds its row until the transaction ends, so what was done 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import frappe
@@ -22,8 +22,8 @@ _WHERE = "WHERE scope = %s AND target = %s"
 
 def take(reader: str, now: Any) -> Any | None:
     """The reader's mark, held for this transaction. None: another process has it just now. New readers begin now."""
-    held = _read(reader, " FOR UPDATE SKIP LOCKED")
-    if held is None and _read(reader) is None:
+    held = read(reader, " FOR UPDATE SKIP LOCKED")
+    if held is None and read(reader) is None:
         conflict = (
             "ON CONFLICT DO NOTHING" if frappe.db.db_type == "postgres" else "ON DUPLICATE KEY UPDATE scope = scope"
         )
@@ -31,7 +31,7 @@ def take(reader: str, now: Any) -> Any | None:
             f"INSERT INTO `__job_engine_control` (scope, target, tokens_at) VALUES (%s, %s, %s) {conflict}",
             (SCOPE, reader, now),
         )
-        held = _read(reader)
+        held = read(reader)
     return held
 
 
@@ -39,7 +39,7 @@ def move(reader: str, to: Any) -> None:
     frappe.db.sql(f"UPDATE `__job_engine_control` SET tokens_at = %s {_WHERE}", (to, SCOPE, reader))
 
 
-def _read(reader: str, lock: str = "") -> Any | None:
+def read(reader: str, lock: str = "") -> Any | None:
     found = frappe.db.sql(f"SELECT tokens_at FROM `__job_engine_control` {_WHERE}{lock}", (SCOPE, reader))
     return found[0][0] if found else None
 
@@ -62,8 +62,5 @@ def dead_letters_since(mark: Any, store: SiteStore, columns: str) -> tuple[Seque
     if len(rows) < MOST:
         return rows, max(mark, until)
     last = rows[-1].ended_at  # there may be more of this moment: they come together with the next look
-    return [row for row in rows if row.ended_at < last], rows[0].ended_at if rows[0].ended_at == last else _before(last)
-
-
-def _before(moment: datetime) -> datetime:
-    return moment - timedelta(microseconds=1)
+    kept = [row for row in rows if row.ended_at < last] or rows
+    return kept, kept[-1].ended_at

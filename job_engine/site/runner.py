@@ -80,6 +80,7 @@ class _Turn:
                 self._work(runner)
             finally:
                 runner.close()
+                self._engine.afterwards.finish()
                 self._engine.store.sign_out(worker_id)
 
     def _sign_in(self, worker_id: str) -> None:
@@ -116,6 +117,7 @@ class _Turn:
 
     def _linger(self, runner: Runner) -> bool:
         """Wait for a wake-up. False: none came, or somebody else wants the worker."""
+        self._engine.afterwards.finish()
         if self._engine.store.is_held_back(runner.worker_id):
             return False  # a limit keeps jobs waiting; the tick comes back to them
         if ("everything", "") in self._engine.store.controls().pauses:

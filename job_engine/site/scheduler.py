@@ -50,8 +50,9 @@ def housekeeping() -> None:
 
 
 def send_alerts() -> None:
-    from job_engine.site import alerts
+    from job_engine.site import alerts, events
 
+    events.tell_dead_letters()
     alerts.send_due()
     frappe.db.commit()
 

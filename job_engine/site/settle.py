@@ -26,6 +26,7 @@ def main() -> None:
         interruption = getattr(errors, why)() if why else None
         settle(engine, told["worker_id"], job or None, int(attempt), interruption)
         engine.store.sign_out(told["worker_id"])
+        engine.afterwards.publisher.changed([found] if job and (found := engine.store.get(job)) else [])
         frappe.db.rollback()
         wakeups.wake_waiting(engine, even_if_pending=True)
     finally:

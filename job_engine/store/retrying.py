@@ -10,7 +10,6 @@ from job_engine.core.states import RETRYABLE, Status, check
 from job_engine.store import dependencies, logbook, stats
 from job_engine.store.session import Session
 
-
 BY_HAND = "retried by hand"
 
 

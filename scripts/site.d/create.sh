@@ -37,13 +37,15 @@ write_common_config() {
 		default_site="\"$SITE\"" developer_mode=0 server_script_enabled=false live_reload=false
 }
 
+# The tests' own job types, and a queue of theirs that no worker of the bench serves.
 write_site_configs() {
 	local database site
 	for database in $(databases_with_sites); do
 		site=$(site_name "$database")
 		set_config "$BENCH/sites/$site/site_config.json" \
 			db_host="\"$HOST\"" db_port="$(server_port "$(server_url "$database")")" \
-			host_name="\"$(site_url "$site")\"" allow_tests=true
+			host_name="\"$(site_url "$site")\"" allow_tests=true \
+			job_types='["job_engine.tests.site.jobs"]' workers='{"in_process": {"timeout": 300}, "job_engine_tests": {"timeout": 300}}'
 	done
 }
 

@@ -13,8 +13,8 @@ import frappe
 import pytest
 
 from job_engine.site import tenancy, wakeups
-from job_engine.tests.site import people, running
-from job_engine.tests.site.jobs import EFFECTS
+from job_engine.tests.site import bench_workers, people, running
+from job_engine.tests.site.jobs import EFFECTS, EFFECTS_TABLE
 
 
 @pytest.fixture(scope="session")
@@ -33,6 +33,7 @@ def bench() -> Path:
 def connected(bench: Path) -> Iterator[str]:
     """The site, connected for the whole session."""
     os.chdir(bench / "sites")  # Frappe finds its sites from here
+    bench_workers.know_queue(bench)
     site = os.environ["JOB_ENGINE_SITE"]
     frappe.init(site=site)
     frappe.connect()
@@ -77,16 +78,15 @@ def globex() -> str:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, connected: str) -> Iterator[running.Bench]:
     """Jobs that run in this process, of an organization of their own. They are committed, and deleted at the end."""
-    frappe.db.sql_ddl(
-        f"CREATE TABLE IF NOT EXISTS `{EFFECTS}`"
-        " (id bigint PRIMARY KEY AUTO_INCREMENT, job varchar(140), kind varchar(40), value text)"
-    )
+    frappe.db.sql_ddl(EFFECTS_TABLE)
     frappe.db.sql(f"DELETE FROM `{EFFECTS}`")
     organization = people.organization("Here")
     frappe.db.commit()
     bench = running.Bench(organization)
     monkeypatch.setattr(wakeups, "check_queue", lambda queue: None)
-    monkeypatch.setattr(wakeups, "wake", lambda queue, alone=False, **_: bench.woken.append((queue, alone)) or True)
+    monkeypatch.setattr(
+        wakeups, "wake", lambda queue, alone=False, even_if_pending=False: bench.woken.append((queue, alone)) or True
+    )
     yield bench
     frappe.db.rollback()
     frappe.set_user("Administrator")
@@ -94,5 +94,27 @@ def here(monkeypatch: pytest.MonkeyPatch, connected: str) -> Iterator[running.Be
     those = "SELECT name FROM `tabBackground Job` WHERE queue = %s"
     frappe.db.sql(f"DELETE FROM `tabJob Execution Log` WHERE job IN ({those})", running.QUEUE)
     frappe.db.sql("DELETE FROM `tabBackground Job` WHERE queue = %s", running.QUEUE)
+    frappe.db.sql("DELETE FROM `tabOrganization` WHERE name = %s", organization)
+    frappe.db.commit()
+
+
+@pytest.fixture
+def workers(bench: Path, connected: str) -> Iterator[bench_workers.BenchWorkers]:
+    """Real workers, and an organization whose jobs they run. All is deleted at the end."""
+    frappe.db.sql_ddl(EFFECTS_TABLE)
+    settings = frappe.get_doc("Job Engine Settings")
+    before = {field: settings.get(field) for field in ("lease_seconds", "heartbeat_seconds", "grace_seconds")}
+    settings.update({"lease_seconds": 10, "heartbeat_seconds": 1, "grace_seconds": 2}).save()
+    organization = people.organization("Workers")
+    frappe.db.commit()
+    started = bench_workers.BenchWorkers(bench, organization)
+    yield started
+    started.stop()
+    frappe.db.rollback()
+    frappe.set_user("Administrator")
+    frappe.get_doc("Job Engine Settings").update(before).save()
+    those = "SELECT name FROM `tabBackground Job` WHERE organization = %s"
+    frappe.db.sql(f"DELETE FROM `tabJob Execution Log` WHERE job IN ({those})", organization)
+    frappe.db.sql("DELETE FROM `tabBackground Job` WHERE organization = %s", organization)
     frappe.db.sql("DELETE FROM `tabOrganization` WHERE name = %s", organization)
     frappe.db.commit()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
+from pathlib import Path
 from typing import Any
 
 import frappe
@@ -12,7 +14,11 @@ import frappe
 import job_engine
 from job_engine import JobContext, PermanentError, Snooze, TransientError, job
 
-EFFECTS = "__job_engine_test_effect"  # a table without doctype: (job, kind, value)
+EFFECTS = "__job_engine_test_effect"  # a table without doctype
+EFFECTS_TABLE = (
+    f"CREATE TABLE IF NOT EXISTS `{EFFECTS}`"
+    " (id bigint PRIMARY KEY AUTO_INCREMENT, job varchar(140), kind varchar(40), value text)"
+)
 
 
 def effect(ctx: JobContext, kind: str = "ran", value: Any = None) -> None:
@@ -61,6 +67,21 @@ def sleep(ctx: JobContext, seconds: float = 1.0, steps: int = 10) -> None:
 @job("test.snooze", dedup_window=0)
 def snooze(ctx: JobContext) -> None:
     raise Snooze(3600)
+
+
+@job("test.stubborn", dedup_window=0, timeout=1, max_attempts=1)
+def stubborn(ctx: JobContext, seconds: float = 60.0, hold_the_interpreter: bool = False) -> None:
+    """Does not listen to anybody."""
+    effect(ctx, "started", os.getpid())
+    frappe.db.commit()
+    until = time.monotonic() + seconds
+    if hold_the_interpreter:
+        re.match(r"(a+)+$", "a" * 60 + "b")  # never lets another thread run
+    while time.monotonic() < until:
+        try:
+            time.sleep(0.1)
+        except BaseException:
+            pass
 
 
 @job("test.die", dedup_window=0, max_attempts=2, retry=0)
@@ -145,3 +166,8 @@ AFTER_ROLLBACK: list[str] = []
 def plain(value: str = "") -> None:
     """A function as it is given to frappe.enqueue."""
     frappe.db.sql(f"INSERT INTO `{EFFECTS}` (job, kind, value) VALUES ('', 'plain', %s)", (value,))
+
+
+def touch(path: str) -> None:
+    """Something that plain RQ jobs do."""
+    Path(path).touch()

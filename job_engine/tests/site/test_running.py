@@ -103,14 +103,12 @@ def test_what_a_failed_job_wanted_after_its_commit_does_not_happen(here: Bench) 
     good, bad, other = (here.enqueue("test.litter", {"fail": fail}) for fail in (False, True, False))
     here.run()
     assert sorted(jobs.AFTER_COMMIT) == sorted([good.name, other.name])
-    assert jobs.AFTER_ROLLBACK == [bad.name]
+    assert [bad.name] == jobs.AFTER_ROLLBACK
     assert (here.effects(good), here.effects(bad), here.effects(other)) == ([None], [], [None])
 
 
 def test_a_failing_handlers_writes_go_alone(here: Bench) -> None:
-    first, bad, last = (
-        here.enqueue(t, {}, max_attempts=1) for t in ("test.effect", "test.fail", "test.effect")
-    )
+    first, bad, last = (here.enqueue(t, {}, max_attempts=1) for t in ("test.effect", "test.fail", "test.effect"))
     here.run()
     assert [here.get(j).status for j in (first, bad, last)] == [Status.COMPLETED, Status.DEAD_LETTER, Status.COMPLETED]
     assert (len(here.effects(first)), here.effects(bad, "failed"), len(here.effects(last))) == (1, [], 1)
@@ -171,7 +169,9 @@ def test_frappes_errors_are_classified(here: Bench, error: str, status: Status) 
 
 def test_times_are_stored_in_the_sites_time_zone(here: Bench) -> None:
     job = here.enqueue("test.noop")
-    stored = frappe.db.get_value("Background Job", job.name, ["creation", "run_after", "owner", "modified_by"], as_dict=True)
+    stored = frappe.db.get_value(
+        "Background Job", job.name, ["creation", "run_after", "owner", "modified_by"], as_dict=True
+    )
     assert abs((stored.creation - frappe.utils.now_datetime()).total_seconds()) < 5
     assert (stored.owner, stored.modified_by) == ("Administrator", "Administrator")
     assert abs((job.creation - engine().get(job.name).creation).total_seconds()) < 0.001
@@ -200,7 +200,9 @@ def test_a_function_moves_from_frappe_enqueue_unchanged(here: Bench) -> None:
     for call in (
         lambda: job_engine.enqueue("job_engine.tests.site.jobs.plain", queue=QUEUE, value="path"),
         lambda: job_engine.enqueue(jobs.plain, QUEUE, timeout=30, value="function"),
-        lambda: job_engine.enqueue(method=jobs.plain, queue=QUEUE, job_name="x", enqueue_after_commit=True, value="after"),
+        lambda: job_engine.enqueue(
+            method=jobs.plain, queue=QUEUE, job_name="x", enqueue_after_commit=True, value="after"
+        ),
     ):
         call()
     twins = [

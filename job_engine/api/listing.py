@@ -1,0 +1,67 @@
+"""Lists of jobs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import frappe
+
+from job_engine.api import answers
+from job_engine.api.arguments import json_object, moment
+from job_engine.api.errors import InvalidArgument
+from job_engine.api.method import method
+from job_engine.site import engine, listing
+
+MOST_ROWS = 500
+
+
+@method()
+def list_jobs(
+    filters: dict[str, Any] | str | None = None,
+    sort: str = "creation desc",
+    start: int = 0,
+    page_length: int = 20,
+) -> answers.JobPage:
+    """The jobs that the caller may see: filtered, sorted, one page of them, and how many there are.
+
+    Matches are counted up to 100,000. They are in exact order by `name` or `creation`; by another column, the newest 20,000
+    matches are sorted.
+
+    filters: What to look for, see JobFilters. A word takes a text or a list of texts, any of which may match.
+    sort: A column, then asc or desc.
+    start: How many to skip.
+    page_length: How many to answer with, at most 500.
+    """
+    column, descending = _sort_of(sort)
+    if not 0 <= start <= listing.COUNTED:
+        raise InvalidArgument(f"start is {start}; it lies between 0 and {listing.COUNTED}. Narrow the filters instead.")
+    if not 1 <= page_length <= MOST_ROWS:
+        raise InvalidArgument(f"page_length is {page_length}; it lies between 1 and {MOST_ROWS}.")
+    wanted = listing.which(engine(), frappe.session.user, filters_of(filters))
+    page = listing.page(engine(), wanted, column, descending, start, page_length)
+    return {
+        "jobs": [answers.row_of(job) for job in page.jobs],
+        "total": page.total,
+        "total_is_exact": page.total_is_exact,
+        "start": start,
+        "page_length": page_length,
+    }
+
+
+def filters_of(given: dict[str, Any] | str | None) -> dict[str, Any]:
+    """Filters with their times read."""
+    filters = json_object(given, "filters")
+    for word in listing.TIMES:
+        value = filters.get(word)
+        if value is not None:
+            if not isinstance(value, str):
+                raise InvalidArgument(f"filters.{word} is {value!r}; it is a time in ISO 8601.")
+            filters[word] = moment(value, f"filters.{word}")
+    return filters
+
+
+def _sort_of(sort: str) -> tuple[str, bool]:
+    column, _, way = sort.strip().partition(" ")
+    if way.strip().lower() not in ("", "asc", "desc"):
+        raise InvalidArgument(f"sort is {sort!r}; it is a column and then asc or desc.")
+    return listing.check_sort(column), way.strip().lower() == "desc"

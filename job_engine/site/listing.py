@@ -1,0 +1,201 @@
+"""Jobs that somebody may see, by what they ask for: filtered, sorted, in pages, and counted.
+
+Fast with a million jobs, and so not everything is exact: matches are counted up to a limit, and sorted by what no index has
+in order among the newest only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from job_engine.core.errors import JobEngineError
+from job_engine.core.job import COLUMNS, Job
+from job_engine.core.priority import PRIORITIES
+from job_engine.core.states import Status
+from job_engine.site import tenancy
+from job_engine.site.permissions import hidden_types
+from job_engine.store.rows import job_from_row
+
+if TYPE_CHECKING:
+    from job_engine.site.engines import SiteEngine
+
+COUNTED = 100_000  # matches are counted up to so many
+SORTED = 20_000  # of the newest matches, so many are sorted where no index has the order
+
+WORDS = ("name", "status", "job_type", "organization", "queue", "priority", "user", "error_type", "depends_on")
+TIMES = {
+    "created_after": "creation >=",
+    "created_before": "creation <",
+    "ended_after": "ended_at >=",
+    "ended_before": "ended_at <",
+}
+TEXTS = ("error_contains",)
+
+SORTABLE = (
+    "name", "creation", "job_type", "organization", "status", "priority", "queue", "user", "progress", "attempts",
+    "max_attempts", "run_after", "started_at", "ended_at", "error_type", "modified",
+)  # fmt: skip
+_BY_TIME = ("name", "creation")  # in order already: names are in the order of time
+
+_HEAVY = {"params": "'{{}}'", "result": "NULL", "checkpoint": "NULL", "traceback": "NULL"}  # no list shows these
+_LIST_COLUMNS = ", ".join(_HEAVY.get(c, "{user}" if c == "user" else c) for c in COLUMNS)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    jobs: list[Job]
+    total: int
+    total_is_exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Which:
+    """Conditions in SQL and their parameters."""
+
+    condition: str
+    parameters: tuple[Any, ...]
+
+    def and_(self, condition: str, *parameters: Any) -> Which:
+        return Which(f"{self.condition} AND {condition}", (*self.parameters, *parameters))
+
+
+def which(engine: SiteEngine, user: str, filters: Mapping[str, Any]) -> Which:
+    """The jobs that match, of those that the user may see. Times are aware datetimes."""
+    chosen = _permitted(engine, user)
+    among = engine.store.dialect.among
+    for word, value in filters.items():
+        if value is None or value == "":
+            continue
+        if word in WORDS:
+            those, values = among(_column(word), _values(word, value))
+            chosen = chosen.and_(those, *values)
+        elif word in TIMES:
+            if not isinstance(value, datetime):
+                raise JobEngineError(f"{word} is a time.")
+            chosen = chosen.and_(f"{TIMES[word]} %s", engine.store.dialect.to_db(value))
+        elif word in TEXTS:
+            escaped = str(value).replace("!", "!!").replace("%", "!%").replace("_", "!_")
+            chosen = chosen.and_("last_error LIKE %s ESCAPE '!'", f"%{escaped}%")
+        else:
+            known = ", ".join((*WORDS, *TIMES, *TEXTS))
+            raise JobEngineError(f"Jobs cannot be filtered by {word!r}. Choose from: {known}.")
+    return chosen
+
+
+def page(engine: SiteEngine, wanted: Which, sort: str, descending: bool, start: int, length: int) -> Page:
+    names = _names_of_page(engine, wanted, sort, descending, start, length)
+    total = count(engine, wanted)
+    return Page(rows(engine, names), min(total, COUNTED), total <= COUNTED)
+
+
+def count(engine: SiteEngine, wanted: Which, most: int = COUNTED) -> int:
+    """How many match; one more than `most` stands for all that are more."""
+    with engine.store.session() as session:
+        return int(
+            session.value(
+                f"SELECT COUNT(*) FROM (SELECT 1 FROM {{job}} WHERE {wanted.condition} LIMIT %s) matching",
+                [*wanted.parameters, most + 1],
+            )
+        )
+
+
+def count_by(engine: SiteEngine, wanted: Which, column: str, most: int = COUNTED) -> dict[str, int]:
+    """How many of each value, the most frequent first, among the first that match."""
+    with engine.store.session() as session:
+        found = session.rows(
+            f"SELECT {column}, COUNT(*) FROM (SELECT {column} FROM {{job}} WHERE {wanted.condition} LIMIT %s) matching"
+            f" GROUP BY {column} ORDER BY COUNT(*) DESC, {column}",
+            [*wanted.parameters, most],
+        )
+    return {value or "": int(n) for value, n in found}
+
+
+def names(engine: SiteEngine, wanted: Which, most: int) -> list[str]:
+    """The oldest first, so that parents come before their dependents."""
+    with engine.store.session() as session:
+        return session.column(
+            f"SELECT name FROM {{job}} WHERE {wanted.condition} ORDER BY name LIMIT %s", [*wanted.parameters, most]
+        )
+
+
+def rows(engine: SiteEngine, names: Sequence[str]) -> list[Job]:
+    """These jobs in this order, without what is large."""
+    if not names:
+        return []
+    those, parameters = engine.store.dialect.among("name", names)
+    with engine.store.session() as session:
+        found = session.rows(f"SELECT {_LIST_COLUMNS} FROM {{job}} WHERE {those}", parameters)
+    by_name = {row[0]: job_from_row(engine.store.dialect, row) for row in found}
+    return [by_name[name] for name in names if name in by_name]
+
+
+def check_sort(sort: str) -> str:
+    if sort not in SORTABLE:
+        raise JobEngineError(f"Jobs cannot be sorted by {sort!r}. Choose from: {', '.join(SORTABLE)}.")
+    return sort
+
+
+def _names_of_page(
+    engine: SiteEngine, wanted: Which, sort: str, descending: bool, start: int, length: int
+) -> list[str]:
+    way = "DESC" if descending else "ASC"
+    if check_sort(sort) in _BY_TIME:
+        order = f"{sort} {way}" if sort == "name" else f"{sort} {way}, name {way}"
+        source = f"SELECT name FROM {{job}} WHERE {wanted.condition} ORDER BY {order} LIMIT %s OFFSET %s"
+        parameters = [*wanted.parameters, length, start]
+    else:
+        column = _column(sort)
+        newest = (
+            f"SELECT name, {column} FROM {{job}} WHERE {wanted.condition} ORDER BY creation DESC, name DESC LIMIT %s"
+        )
+        source = (
+            f"SELECT name FROM ({newest}) newest ORDER BY {column} IS NULL, {_order(sort)} {way}, name {way}"
+            " LIMIT %s OFFSET %s"
+        )
+        parameters = [*wanted.parameters, SORTED, length, start]
+    with engine.store.session() as session:
+        return session.column(source, parameters)
+
+
+def _permitted(engine: SiteEngine, user: str) -> Which:
+    permitted = tenancy.permitted_organizations(user)
+    if permitted is None:
+        return Which("1 = 1", ())
+    if not permitted:
+        return Which("1 = 0", ())
+    chosen = Which(*_tupled(engine.store.dialect.among("organization", sorted(permitted))))
+    hidden = sorted(hidden_types(user))
+    if hidden:
+        those, values = engine.store.dialect.among("job_type", hidden)
+        chosen = chosen.and_(f"NOT ({those})", *values)
+    return chosen
+
+
+def _tupled(condition: tuple[str, list[Any]]) -> tuple[str, tuple[Any, ...]]:
+    return condition[0], tuple(condition[1])
+
+
+def _values(word: str, value: Any) -> list[str]:
+    values = value if isinstance(value, list) else [value]
+    if not values or len(values) > 100 or not all(isinstance(v, str) for v in values):
+        raise JobEngineError(f"{word} is a text or a list of 1 to 100 texts.")
+    if word == "status":
+        for status in values:
+            if status not in [s.value for s in Status]:
+                raise JobEngineError(f"There is no state {status!r}. There are: {', '.join(s.value for s in Status)}.")
+    return values
+
+
+def _column(word: str) -> str:
+    return "{user}" if word == "user" else word
+
+
+def _order(sort: str) -> str:
+    """Priorities in their own order, not the alphabet's."""
+    if sort != "priority":
+        return _column(sort)
+    ranks = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(PRIORITIES))
+    return f"CASE priority {ranks} END"
