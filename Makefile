@@ -8,11 +8,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 SOURCES := job_engine benchmarks examples
+SITE_TESTS := job_engine/tests/site
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-unit lint format check benchmark services services-stop services-status \
-	site site-stop site-status site-logs clean
+.PHONY: help demo test test-engine test-site test-unit lint format check benchmark benchmark-site services services-stop services-status \
+	site site-stop site-restart site-status site-logs clean
 
 help: ## List the targets
 	@echo 'Targets:'
@@ -26,11 +27,23 @@ help: ## List the targets
 demo: $(VENV)/.base ## See it work: a few hundred jobs, failures, a killed worker; SQLite, under a minute
 	@$(BIN)/job-engine demo
 
-test: $(VENV)/.test ## Run every test this machine can run, on SQLite, PostgreSQL and MariaDB
+test: ## Run every test this machine can run: on SQLite, PostgreSQL, MariaDB, and on a real Frappe site
+ifneq ($(filter $(SITE_TESTS)%,$(TESTS)),)
+	@scripts/test-site $(TESTS) $(PYTEST_ARGS)
+else ifneq ($(TESTS),job_engine/tests)
+	@$(MAKE) --no-print-directory test-engine
+else
+	@failed=0; for part in test-engine test-site; do $(MAKE) --no-print-directory $$part || failed=1; done; exit $$failed
+endif
+
+test-engine: $(VENV)/.test ## Those that need no Frappe
 	@scripts/services start || true
 	@eval "$$(scripts/services env || true)"; \
 	if [ "$${CI:-}" = true ] && scripts/services can-install; then export JOB_ENGINE_REQUIRE_SERVICES=1; fi; \
 	$(BIN)/python -m pytest $(TESTS) $(PYTEST_ARGS)
+
+test-site: ## Those that need a Frappe site, which is made first if it is not there
+	@PYTHON="$(PYTHON)" scripts/test-site $(SITE_TESTS) $(PYTEST_ARGS)
 
 test-unit: $(VENV)/.test ## Run the tests that need no server: seconds
 	@$(BIN)/python -m pytest job_engine/tests/unit $(PYTEST_ARGS)
@@ -50,6 +63,11 @@ benchmark: $(VENV)/.benchmark ## Measure against other job systems, in ratios
 	@scripts/services start
 	@eval "$$(scripts/services env)"; $(BIN)/python -m benchmarks
 
+benchmark-site: ## Measure against plain frappe.enqueue on a bench, in ratios
+	@PYTHON="$(PYTHON)" scripts/site up
+	@eval "$$(scripts/site env)"; unset PYTHONDONTWRITEBYTECODE; \
+	"$$JOB_ENGINE_SITE_BENCH/env/bin/python" -m benchmarks.site $(BENCHMARK_ARGS)
+
 services: ## Start PostgreSQL, MariaDB and Redis for tests, on ports of their own
 	@scripts/services start
 
@@ -64,6 +82,9 @@ site: ## A running Frappe site with this app: minutes the first time, then secon
 
 site-stop: ## Stop it; its data stay
 	@scripts/site stop
+
+site-restart: ## Restart web, scheduler and workers, so that they run the code as it is now
+	@scripts/site restart
 
 site-status: ## Show what runs and where
 	@scripts/site status

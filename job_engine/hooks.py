@@ -46,6 +46,7 @@ standard_queries = {
 }
 
 doc_events = {
+    "*": {"after_rename": "job_engine.site.renaming.after_rename"},
     "Log Settings": {"on_update": "job_engine.site.settings.forget"},
     "User Permission": {
         "on_update": "job_engine.site.tenancy.forget",

@@ -36,14 +36,13 @@ def send_due() -> int:
     if mark is None:
         return 0
     jobs, moved = marks.dead_letters_since(mark, store, "job_type, organization, `user`, last_error, reason")
-    if jobs and not _is_time(jobs, now):
-        frappe.db.rollback()
-        return 0
-    marks.move(READER, moved)
-    sent = sum(_send(of, about) for of, about in _by(jobs, "organization").items())
-    if jobs:
-        marks.take(SENT, now)
-        marks.move(SENT, now)
+    sent = 0
+    if not jobs or _is_time(jobs, now):
+        marks.move(READER, moved)
+        sent = sum(_send(of, about) for of, about in _by(jobs, "organization").items())
+        if sent:
+            marks.take(SENT, now)
+            marks.move(SENT, now)
     frappe.db.commit()
     return sent
 

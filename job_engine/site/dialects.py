@@ -70,6 +70,18 @@ class SiteMariaDB(SiteTimes, MariaDB):
         decimal = self._pymysql.constants.FIELD_TYPE.NEWDECIMAL
         self._arguments["conv"] = {**self._pymysql.converters.conversions, decimal: float}
 
+    def prepare_for_handlers(self, connection: Any) -> None:
+        # From 11.6 on MariaDB refuses to change a row that was changed since the transaction's first look: the completion of
+        # every job whose lease was extended while it ran.
+        if _version(connection.get_server_info()) >= (11, 6):
+            with connection.cursor() as cursor:
+                cursor.execute("SET SESSION innodb_snapshot_isolation = OFF")
+
+
+def _version(server: str) -> tuple[int, ...]:
+    """Of "11.8.2-MariaDB-log", or "5.5.5-10.11.6-MariaDB" as some tell it."""
+    return tuple(int(number) for number in server.removeprefix("5.5.5-").partition("-")[0].split(".")[:2])
+
 
 def site_dialect() -> Dialect:
     """The dialect of the current site's database."""

@@ -109,6 +109,7 @@ class SiteGroup(Group):
         if not db._conn:
             db.connect()
         if self._session is None or self._session.connection is not db._conn:
+            self.store.dialect.prepare_for_handlers(db._conn)
             self._session = FrappeSession(self.store.dialect, db._conn)
         self._open = True
         return self._session

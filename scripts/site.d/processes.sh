@@ -82,11 +82,11 @@ has_settled() { works "$1" || ! running_pid "$1" >/dev/null; }
 
 # --- starting --------------------------------------------------------------------------------------------------------
 
-# Web, workers and scheduler keep the code they have imported.
+# Web, workers and scheduler keep the code they have imported: job types of the tests are among it, the tests are not.
 code_fingerprint() {
 	local folders=(scripts/site.d)
 	if has_app; then folders+=(job_engine); fi
-	fingerprint "${folders[@]}" -not -path '*/tests/*' -not -path '*/__pycache__/*' -not -path '*/public/*'
+	fingerprint "${folders[@]}" -not -name 'test_*.py' -not -path '*/__pycache__/*' -not -path '*/public/*'
 }
 
 # Without our files: an inherited pipe would keep "make site | tee" waiting, an inherited lock would stay locked.

@@ -94,7 +94,7 @@ def here(monkeypatch: pytest.MonkeyPatch, connected: str) -> Iterator[running.Be
     those = "SELECT name FROM `tabBackground Job` WHERE queue = %s"
     frappe.db.sql(f"DELETE FROM `tabJob Execution Log` WHERE job IN ({those})", running.QUEUE)
     frappe.db.sql("DELETE FROM `tabBackground Job` WHERE queue = %s", running.QUEUE)
-    frappe.db.sql("DELETE FROM `tabOrganization` WHERE name = %s", organization)
+    frappe.db.sql("DELETE FROM `tabOrganization` WHERE name = %s", bench.organization)
     frappe.db.commit()
 
 

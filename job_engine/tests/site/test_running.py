@@ -212,3 +212,15 @@ def test_a_function_moves_from_frappe_enqueue_unchanged(here: Bench) -> None:
     assert [twin.created for twin in twins] == [True, False]
     here.run()
     assert sorted(here.effects(kind="plain")) == ["0", "after", "function", "now", "path"]
+
+
+def test_a_renamed_organization_keeps_its_jobs_and_its_limits(here: Bench) -> None:
+    job = here.enqueue("test.effect")
+    engine().pause("organization", here.organization, by="an operator")
+    frappe.db.commit()
+    here.organization = frappe.rename_doc("Organization", here.organization, f"{here.organization} Renamed")
+    assert here.run() == 0
+    assert "is paused by an operator" in engine().explain(job.name)
+    engine().resume("organization", here.organization)
+    assert here.run() == 1
+    assert here.get(job).organization == here.organization
