@@ -67,7 +67,7 @@ def note(engine: SiteEngine, jobs: Sequence[Job], by: str) -> None:
     those, names = engine.store.dialect.among("name", [job.name for job in jobs])
     with engine.store.session() as session:
         session.execute(f"UPDATE {{job}} SET modified_by = %s WHERE {those}", [by, *names])
-    realtime.changed(list(jobs))
+    realtime.changed(jobs, engine.store)
     wakeups.after_commit({(job.queue, job.job_type) for job in jobs if job.status is Status.QUEUED})
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from job_engine.site import tenancy, wakeups
 from job_engine.tests.site import bench_workers, people, running
-from job_engine.tests.site.jobs import EFFECTS, EFFECTS_TABLE
+from job_engine.tests.site.jobs import EFFECTS, make_effects_table
 
 
 @pytest.fixture(scope="session")
@@ -78,7 +78,7 @@ def globex() -> str:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, connected: str) -> Iterator[running.Bench]:
     """Jobs that run in this process, of an organization of their own. They are committed, and deleted at the end."""
-    frappe.db.sql_ddl(EFFECTS_TABLE)
+    make_effects_table()
     frappe.db.sql(f"DELETE FROM `{EFFECTS}`")
     organization = people.organization("Here")
     frappe.db.commit()
@@ -101,7 +101,7 @@ def here(monkeypatch: pytest.MonkeyPatch, connected: str) -> Iterator[running.Be
 @pytest.fixture
 def workers(bench: Path, connected: str) -> Iterator[bench_workers.BenchWorkers]:
     """Real workers, and an organization whose jobs they run. All is deleted at the end."""
-    frappe.db.sql_ddl(EFFECTS_TABLE)
+    make_effects_table()
     settings = frappe.get_doc("Job Engine Settings")
     before = {field: settings.get(field) for field in ("lease_seconds", "heartbeat_seconds", "grace_seconds")}
     settings.update({"lease_seconds": 10, "heartbeat_seconds": 1, "grace_seconds": 2}).save()

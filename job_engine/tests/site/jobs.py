@@ -15,10 +15,14 @@ import job_engine
 from job_engine import JobContext, PermanentError, Snooze, TransientError, job
 
 EFFECTS = "__job_engine_test_effect"  # a table without doctype
-EFFECTS_TABLE = (
-    f"CREATE TABLE IF NOT EXISTS `{EFFECTS}`"
-    " (id bigint PRIMARY KEY AUTO_INCREMENT, job varchar(140), kind varchar(40), value text)"
-)
+
+
+def make_effects_table() -> None:
+    number = "bigserial" if frappe.db.db_type == "postgres" else "bigint AUTO_INCREMENT"
+    frappe.db.sql_ddl(
+        f"CREATE TABLE IF NOT EXISTS `{EFFECTS}`"
+        f" (id {number} PRIMARY KEY, job varchar(140), kind varchar(40), value text)"
+    )
 
 
 def effect(ctx: JobContext, kind: str = "ran", value: Any = None) -> None:

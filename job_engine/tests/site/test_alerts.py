@@ -154,7 +154,7 @@ def test_a_type_that_only_some_roles_may_see_is_not_told_to_others(acme: str):
 
 
 def test_what_others_wrote_is_escaped_and_secrets_are_masked():
-    organization = people.organization("\"Bold\" & Sons")
+    organization = people.organization('"Bold" & Sons')
     manager = people.user("Job Manager", organizations=(organization,))
     dead_letter(
         organization,

@@ -201,7 +201,9 @@ class Ear:
     def hear(self, room: str | None = None) -> list[dict[str, Any]]:
         """What was said of jobs, up to now: a word of our own marks where that is."""
         until = frappe.generate_hash(length=12)
-        redis_queue.connection().publish(CHANNEL, json.dumps({"event": until, "room": "job-engine-test", "message": {}}))
+        redis_queue.connection().publish(
+            CHANNEL, json.dumps({"event": until, "room": "job-engine-test", "message": {}})
+        )
         heard: list[dict[str, Any]] = []
         while True:
             found = self._listener.get_message(timeout=5)

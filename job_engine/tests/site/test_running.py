@@ -55,7 +55,7 @@ def test_a_user_who_lost_the_organization_has_no_jobs_run_for_it(here: Bench) ->
     frappe.set_user(user)
     job = here.enqueue("test.effect")
     frappe.set_user("Administrator")
-    frappe.db.sql("DELETE FROM `tabUser Permission` WHERE user = %s", user)
+    frappe.db.sql("DELETE FROM `tabUser Permission` WHERE `user` = %s", user)
     here.run()
     dead = here.get(job)
     assert (dead.status, here.effects(job)) == (Status.DEAD_LETTER, [])

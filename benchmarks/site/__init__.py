@@ -1,0 +1,1 @@
+"""Job Engine beside plain `frappe.enqueue`, on one bench with one worker: `make benchmark-site`."""

@@ -1,0 +1,221 @@
+"""A table that has been in use for long: does the drain slow down, and do people wait for lists and numbers?
+
+The full tables are made beside the empty ones, and the two change places for each round, so that both are measured in turns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import frappe
+from frappe.desk import reportview
+
+from benchmarks import report
+from benchmarks.report import Figure
+from benchmarks.rounds import Entry, Plan, take_turns
+from benchmarks.site import bench
+from benchmarks.site.contenders import Ours
+from benchmarks.site.jobs import NOOP
+from job_engine.runner import Runner
+from job_engine.site import engine, enqueue_many
+from job_engine.site.engines import RunnersEngine
+from job_engine.site.tables import JOB, LOG
+from job_engine.worker_id import new_worker_id
+
+_GROUP = "Growth"
+_AT_LEAST = 0.8
+_MOST_MS = 300.0
+_ORGANIZATIONS, _TYPES = 20, 5
+_LOOKS = 5
+_DAYS = 20 * 86_400  # within the retention, or the housekeeping would prune them meanwhile
+
+
+def measure(plan: Plan) -> Iterator[Figure]:
+    table = f"{plan.history:,} finished jobs"
+    with plan.console.status(f"making {table}"):
+        _make_full_tables(plan.history)
+    grown, empty = take_turns(plan, [Entry(_grown), Entry(_empty)])
+    yield report.ratio(_GROUP, f"drain with {table} in the table", grown, empty, "an empty table", _AT_LEAST)
+    _swap(full=True)
+    try:
+        _count_them(plan.history)
+        for user in ("Administrator", _manager()):
+            frappe.set_user(user)
+            who = "everybody's" if user == "Administrator" else "one organization's"
+            for what, look in _views(user).items():
+                yield _time(f"{what}, {who}, {table}", look)
+    finally:
+        frappe.set_user("Administrator")
+        _swap(full=False)
+
+
+# The full tables -----------------------------------------------------------------------------------------------------------
+
+_is_full = False
+
+
+def _swap(full: bool) -> None:
+    """Let the full tables, or the empty ones, be the site's."""
+    global _is_full
+    if full is _is_full:
+        return
+    now_there, aside = ("aside_empty", "aside_full") if full else ("aside_full", "aside_empty")
+    moves = [
+        f"`{table}` TO `{now_there} {table}`, `{aside} {table}` TO `{table}`" for table in (JOB, LOG)
+    ]
+    frappe.db.commit()
+    frappe.db.sql_ddl(f"RENAME TABLE {', '.join(moves)}")
+    _is_full = full
+
+
+def _grown(_: Any) -> Ours:
+    _swap(full=True)
+    return Ours()
+
+
+def _empty(_: Any) -> Ours:
+    _swap(full=False)
+    return Ours()
+
+
+def _make_full_tables(count: int) -> None:
+    name = _completed_job()
+    for table in (JOB, LOG):
+        frappe.db.sql_ddl(f"DROP TABLE IF EXISTS `aside_full {table}`")
+        frappe.db.sql_ddl(f"DROP TABLE IF EXISTS `aside_empty {table}`")
+        frappe.db.sql_ddl(f"CREATE TABLE `aside_full {table}` LIKE `{table}`")
+    back = f"INTERVAL (n * {_DAYS} DIV {count}) SECOND"
+    changed = {
+        "name": "CONCAT(LEFT(name, 12), LPAD(CONV(n, 10, 36), 14, '0'))",
+        "job_hash": "CONCAT(job_hash, n)",
+        "organization": f"CONCAT('Organization ', n % {_ORGANIZATIONS})",
+        "job_type": f"CONCAT('type_', n % {_TYPES})",
+        "status": "IF(n % 100 = 0, 'Dead Letter', status)",
+        **{column: f"{column} - {back}" for column in ("creation", "modified", "started_at", "ended_at", "run_after")},
+    }
+    _copy(JOB, f"name = '{name}'", count, changed)
+    _copy(LOG, f"job = '{name}'", count, {"name": None, "job": changed["name"].replace("name", "job"), "creation": changed["creation"]})
+    for table in (JOB, LOG):
+        frappe.db.sql(f"ANALYZE TABLE `aside_full {table}`")
+    frappe.db.commit()
+
+
+def _copy(table: str, which: str, count: int, changed: dict[str, str | None]) -> None:
+    columns = [column for column in frappe.db.get_table_columns(table) if changed.get(column, "") is not None]
+    values = ", ".join(changed.get(column) or f"`{column}`" for column in columns)
+    listed = ", ".join(f"`{column}`" for column in columns)
+    for start in range(0, count, 50_000):  # the log of one statement has its limits
+        series = f"(SELECT seq AS n FROM seq_{start + 1}_to_{min(count, start + 50_000)}) series"
+        frappe.db.sql(f"INSERT INTO `aside_full {table}` ({listed}) SELECT {values} FROM `{table}`, {series} WHERE {which}")
+        frappe.db.commit()
+
+
+def _completed_job() -> str:
+    """A job as a runner leaves it."""
+    (job,) = enqueue_many("frappe.utils.data.now", [{}], organization=bench.organization("Pattern"), dedup_window=0)
+    frappe.db.commit()
+    runners = RunnersEngine.for_runners(alone=False)
+    runner = Runner(runners, new_worker_id(), (job.queue,))
+    try:
+        while engine().get(job.name).status != "Completed":
+            runner.run_batch(1)
+            frappe.db.rollback()
+    finally:
+        runner.close()
+        runners.close()
+    return job.name
+
+
+def _count_them(count: int) -> None:
+    """The counters that metrics read, as if the jobs had been counted one by one: an hour by minutes, the rest summed up."""
+    store = engine().store
+    frappe.db.sql("DELETE FROM `__job_engine_stat`")
+    session = store.connections.open()
+    now = store.dialect.to_db(store.now())
+    per = count // (_ORGANIZATIONS * _TYPES)
+    rows = []
+    for organization in range(_ORGANIZATIONS):
+        for job_type in range(_TYPES):
+            whose = (f"type_{job_type}", f"Organization {organization}")
+            rows.append(("2000-01-01", *whose, "Completed", 0, 0, per, float(per)))
+            for minute in range(60):
+                for event in ("claimed", "Completed"):
+                    rows += [(f"-{minute}", *whose, event, bucket, 0, 3, 0.01) for bucket in (0, 1, 4)]
+    from datetime import timedelta
+
+    values = [
+        (now - timedelta(minutes=-int(at), seconds=now.second, microseconds=now.microsecond) if at[0] == "-" else at, *rest)
+        for at, *rest in rows
+    ]
+    session.many(
+        "INSERT INTO {stat} (at, job_type, organization, event, bucket, shard, n, seconds)"
+        " VALUES (%s, %s, %s, %s, %s, %s, %s, %s)",
+        values,
+    )
+    frappe.db.commit()
+
+
+# What people look at ---------------------------------------------------------------------------------------------------------
+
+
+def _manager() -> str:
+    email = "manager-of-one@example.com"
+    bench.organization("Organization 1")
+    if not frappe.db.exists("User", email):
+        frappe.get_doc(doctype="User", email=email, first_name="Manager", roles=[{"role": "Job Manager"}]).insert()
+        frappe.get_doc(
+            doctype="User Permission", user=email, allow="Organization", for_value="Organization 1"
+        ).insert()
+        frappe.db.commit()
+    return email
+
+
+def _views(user: str) -> dict[str, Callable[[], Any]]:
+    organization = None if user == "Administrator" else "Organization 1"
+    dead = [["Background Job", "status", "=", "Dead Letter"]]
+    return {
+        "list, first page": lambda: _page([]),
+        "list, first page, Dead Letter": lambda: _page(dead),
+        "list, count": lambda: _count([]),
+        "list, count, Dead Letter": lambda: _count(dead),
+        "metrics": lambda: engine().metrics(organization),
+    }
+
+
+def _asked(filters: list[Any], **more: Any) -> None:
+    """What Desk's list view sends."""
+    fields = ["name", "owner", "creation", "modified", "modified_by", "docstatus", "status", "job_type", "organization"]
+    frappe.local.form_dict = frappe._dict(
+        doctype="Background Job",
+        fields=frappe.as_json([f"`tabBackground Job`.`{field}`" for field in fields]),
+        filters=frappe.as_json(filters),
+        **more,
+    )
+
+
+def _page(filters: list[Any]) -> Any:
+    _asked(filters, order_by="`tabBackground Job`.`creation` desc", start=0, page_length=20)
+    found = reportview.get()
+    assert len(found["values"]) == 20
+    return found
+
+
+def _count(filters: list[Any]) -> Any:
+    """The list asks for at most 1,001: above that it shows "1000+"."""
+    _asked(filters, distinct="false", limit=1001)
+    return reportview.get_count()
+
+
+def _time(what: str, look: Callable[[], Any]) -> Figure:
+    look()  # caches of Frappe's own
+    seconds = []
+    for _ in range(_LOOKS):
+        frappe.db.rollback()
+        start = perf_counter()
+        look()
+        seconds.append((perf_counter() - start) * 1000)
+    rounds = ", ".join(f"{one:.0f}" for one in seconds)
+    return report.at_most(_GROUP, what, median(seconds), " ms", _MOST_MS, rounds)
