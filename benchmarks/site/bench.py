@@ -67,7 +67,7 @@ def _change(file: Path, change: Any) -> None:
 @contextmanager
 def _site(template: str, keep: bool) -> Iterator[None]:
     if not Path(SITE).exists():
-        _bench("new-site", SITE, "--admin-password", os.urandom(12).hex(), *_server(template))
+        _bench("new-site", SITE, "--admin-password", os.urandom(12).hex(), *_place(template), *_login())
         _bench("--site", SITE, "install-app", "job_engine")
         _bench("--site", SITE, "enable-scheduler")
     else:
@@ -76,16 +76,19 @@ def _site(template: str, keep: bool) -> Iterator[None]:
         yield
     finally:
         if not keep:
-            _bench("drop-site", SITE, "--no-backup", "--force", *_server(template, "--db-root"))
+            _bench("drop-site", SITE, "--no-backup", "--force", *_login())
 
 
-def _server(template: str, prefix: str = "--db-root") -> list[str]:
-    """Where the template's database is, and who may create others there: as the environment says."""
+def _place(template: str) -> list[str]:
+    """Where the template's database is."""
     config = json.loads(Path(template, "site_config.json").read_text())
+    return ["--db-host", config["db_host"], "--db-port", str(config["db_port"])]
+
+
+def _login() -> list[str]:
+    """Who may create and drop databases there: `scripts/site env` says so."""
     account, password = os.environ["JOB_ENGINE_SITE_DB_ACCOUNT"], os.environ["JOB_ENGINE_SITE_DB_PASSWORD"]
-    login = [f"{prefix}-username", account, f"{prefix}-password", password]
-    place = ["--db-host", config["db_host"], "--db-port", str(config["db_port"])]
-    return [*place, *login] if prefix == "--db-root" else login
+    return ["--db-root-username", account, "--db-root-password", password]
 
 
 def _bench(*words: str) -> None:

@@ -18,7 +18,6 @@ from benchmarks.report import Figure
 from benchmarks.rounds import Entry, Plan, take_turns
 from benchmarks.site import bench
 from benchmarks.site.contenders import Ours
-from benchmarks.site.jobs import NOOP
 from job_engine.runner import Runner
 from job_engine.site import engine, enqueue_many
 from job_engine.site.engines import RunnersEngine
@@ -63,9 +62,7 @@ def _swap(full: bool) -> None:
     if full is _is_full:
         return
     now_there, aside = ("aside_empty", "aside_full") if full else ("aside_full", "aside_empty")
-    moves = [
-        f"`{table}` TO `{now_there} {table}`, `{aside} {table}` TO `{table}`" for table in (JOB, LOG)
-    ]
+    moves = [f"`{table}` TO `{now_there} {table}`, `{aside} {table}` TO `{table}`" for table in (JOB, LOG)]
     frappe.db.commit()
     frappe.db.sql_ddl(f"RENAME TABLE {', '.join(moves)}")
     _is_full = full
@@ -97,7 +94,12 @@ def _make_full_tables(count: int) -> None:
         **{column: f"{column} - {back}" for column in ("creation", "modified", "started_at", "ended_at", "run_after")},
     }
     _copy(JOB, f"name = '{name}'", count, changed)
-    _copy(LOG, f"job = '{name}'", count, {"name": None, "job": changed["name"].replace("name", "job"), "creation": changed["creation"]})
+    _copy(
+        LOG,
+        f"job = '{name}'",
+        count,
+        {"name": None, "job": changed["name"].replace("name", "job"), "creation": changed["creation"]},
+    )
     for table in (JOB, LOG):
         frappe.db.sql(f"ANALYZE TABLE `aside_full {table}`")
     frappe.db.commit()
@@ -109,7 +111,9 @@ def _copy(table: str, which: str, count: int, changed: dict[str, str | None]) ->
     listed = ", ".join(f"`{column}`" for column in columns)
     for start in range(0, count, 50_000):  # the log of one statement has its limits
         series = f"(SELECT seq AS n FROM seq_{start + 1}_to_{min(count, start + 50_000)}) series"
-        frappe.db.sql(f"INSERT INTO `aside_full {table}` ({listed}) SELECT {values} FROM `{table}`, {series} WHERE {which}")
+        frappe.db.sql(
+            f"INSERT INTO `aside_full {table}` ({listed}) SELECT {values} FROM `{table}`, {series} WHERE {which}"
+        )
         frappe.db.commit()
 
 
@@ -147,7 +151,10 @@ def _count_them(count: int) -> None:
     from datetime import timedelta
 
     values = [
-        (now - timedelta(minutes=-int(at), seconds=now.second, microseconds=now.microsecond) if at[0] == "-" else at, *rest)
+        (
+            now - timedelta(minutes=-int(at), seconds=now.second, microseconds=now.microsecond) if at[0] == "-" else at,
+            *rest,
+        )
         for at, *rest in rows
     ]
     session.many(
@@ -166,9 +173,7 @@ def _manager() -> str:
     bench.organization("Organization 1")
     if not frappe.db.exists("User", email):
         frappe.get_doc(doctype="User", email=email, first_name="Manager", roles=[{"role": "Job Manager"}]).insert()
-        frappe.get_doc(
-            doctype="User Permission", user=email, allow="Organization", for_value="Organization 1"
-        ).insert()
+        frappe.get_doc(doctype="User Permission", user=email, allow="Organization", for_value="Organization 1").insert()
         frappe.db.commit()
     return email
 

@@ -41,7 +41,7 @@ def measure(plan: Plan) -> Iterator[Figure]:
         with worker(bench.worker(), {ENVIRONMENT: str(folder / "stamps")}, folder / "worker.log") as running:
             starts = _Starts(stamps, running)
             plain, idle = [], []
-            for number in range(cold + _WARM_UP):
+            for _ in range(cold + _WARM_UP):
                 for enqueue, delays in ((_plain, plain), (_ours, idle)):
                     delays.append(starts.delay(enqueue, _COLD_SECONDS))
             warm = [starts.delay(_ours, _WARM_SECONDS) for _ in range(plan.samples + _WARM_UP)]

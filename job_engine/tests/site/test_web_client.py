@@ -76,7 +76,7 @@ def open_page(browser: Any, page_url: str, connected: str) -> Iterator[Callable[
         page.goto(f"{page_url}&job={job}")
         return page
 
-    people.user()  # the first System User of a site is made System Manager by Frappe
+    users.append(people.user())  # the first System User of a site is made System Manager by Frappe
     yield opened
     for context in contexts:
         context.close()

@@ -94,7 +94,9 @@ def test_what_cannot_be_accepted_is_refused_and_said_why(cast, wanted, status, t
 
 def test_an_organization_with_too_many_waiting_jobs_is_told_to_wait(cast, later):
     """Filled up to the limit that every site starts with."""
-    row = frappe.get_doc("Background Job", cast["other"].call("submit_job", job_type="test.noop", run_after=later)["name"])
+    row = frappe.get_doc(
+        "Background Job", cast["other"].call("submit_job", job_type="test.noop", run_after=later)["name"]
+    )
     values = row.get_valid_dict(ignore_nulls=True, ignore_virtual=True)
     most = settings.read().max_waiting_jobs
     rows = [[*({**values, "name": name, "job_hash": name}).values()] for name in new_names(most)]
