@@ -9,7 +9,7 @@ from frappe.utils.background_jobs import get_queue
 from rq.registry import StartedJobRegistry
 
 from benchmarks.site import bench
-from benchmarks.site.jobs import NOOP
+from benchmarks.site.jobs import noop
 from job_engine.site import enqueue_many, redis_queue
 
 _numbers = count(1)
@@ -34,7 +34,7 @@ class Plain(_OnABench):
 
     def fill(self, jobs: int) -> None:
         for _ in range(jobs):
-            frappe.enqueue(NOOP, queue=bench.QUEUE)
+            frappe.enqueue(noop, queue=bench.QUEUE)
         self._jobs, self._queue = jobs, get_queue(bench.QUEUE)
 
     def finished(self) -> int:
@@ -49,7 +49,7 @@ class Ours(_OnABench):
         self._organization = bench.organization(f"Round {next(_numbers)} {frappe.generate_hash(length=6)}")
         for start in range(0, jobs, _CHUNK):
             params = [{}] * min(_CHUNK, jobs - start)
-            enqueue_many(NOOP, params, organization=self._organization, queue=bench.QUEUE, dedup_window=0)
+            enqueue_many(noop, params, organization=self._organization, queue=bench.QUEUE, dedup_window=0)
         frappe.db.commit()
 
     def finished(self) -> int:

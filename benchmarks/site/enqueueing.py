@@ -13,7 +13,7 @@ from benchmarks.report import Figure
 from benchmarks.rounds import Plan
 from benchmarks.site import bench
 from benchmarks.site.contenders import empty_queue
-from benchmarks.site.jobs import NOTE
+from benchmarks.site.jobs import note
 
 _GROUP = "Enqueue"
 
@@ -54,17 +54,17 @@ def _plain(jobs: int, numbers: Iterator[int], after_commit: bool = False) -> Non
         number = next(numbers)
         if after_commit:  # what a request that uses frappe.enqueue with care does: it writes, commits, and then pushes
             frappe.db.sql("UPDATE `tabSingles` SET value = %s WHERE field = 'job_engine_benchmark'", (number,))
-        frappe.enqueue(NOTE, queue=bench.QUEUE, enqueue_after_commit=after_commit, number=number)
+        frappe.enqueue(note, queue=bench.QUEUE, enqueue_after_commit=after_commit, number=number)
         if after_commit:
             frappe.db.commit()
 
 
 def _one_by_one(jobs: int, numbers: Iterator[int], commit_each: bool = False) -> None:
     for _ in range(jobs):
-        job_engine.enqueue(NOTE, queue=bench.QUEUE, number=next(numbers))
+        job_engine.enqueue(note, queue=bench.QUEUE, number=next(numbers))
         if commit_each:
             frappe.db.commit()
 
 
 def _in_bulk(jobs: int, numbers: Iterator[int]) -> None:
-    job_engine.enqueue_many(NOTE, [{"number": next(numbers)} for _ in range(jobs)], queue=bench.QUEUE)
+    job_engine.enqueue_many(note, [{"number": next(numbers)} for _ in range(jobs)], queue=bench.QUEUE)

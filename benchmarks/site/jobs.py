@@ -1,4 +1,4 @@
-"""The functions that both sides call. A worker of the bench finds them by their dotted path."""
+"""The functions that both sides call."""
 
 from __future__ import annotations
 
@@ -9,10 +9,6 @@ from benchmarks.tally import Tally
 
 tally = cache(Tally.inherited)
 stamps = cache(Stamps.inherited)
-
-NOOP = "benchmarks.site.jobs.noop"
-STAMP = "benchmarks.site.jobs.stamp"
-NOTE = "benchmarks.site.jobs.note"
 
 
 def noop() -> None:

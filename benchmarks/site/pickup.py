@@ -18,7 +18,7 @@ from benchmarks.report import Figure
 from benchmarks.rounds import Plan
 from benchmarks.site import bench
 from benchmarks.site.contenders import empty_queue
-from benchmarks.site.jobs import STAMP
+from benchmarks.site.jobs import stamp
 from benchmarks.stamps import ENVIRONMENT, Stamps
 
 _GROUP = "Pickup: from the commit to the start of the function"
@@ -72,11 +72,11 @@ class _Starts:
 
 
 def _plain(slot: int) -> None:
-    frappe.enqueue(STAMP, queue=bench.QUEUE, slot=slot)
+    frappe.enqueue(stamp, queue=bench.QUEUE, slot=slot)
 
 
 def _ours(slot: int) -> None:
-    job_engine.enqueue(STAMP, queue=bench.QUEUE, slot=slot)
+    job_engine.enqueue(stamp, queue=bench.QUEUE, slot=slot)
     frappe.db.commit()
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from job_engine.core.errors import JobEngineError
 from job_engine.core.job import COLUMNS, Job
-from job_engine.core.priority import PRIORITIES
+from job_engine.core.priority import PRIORITIES, lane_ranges
 from job_engine.core.states import Status
 from job_engine.site import tenancy
 from job_engine.site.permissions import hidden_types
@@ -33,6 +33,12 @@ TIMES = {
     "ended_before": "ended_at <",
 }
 TEXTS = ("error_contains",)
+_NEEDS_STATUS = (
+    "queue",
+    "priority",
+    "error_type",
+    "error_contains",
+)  # found through an index that starts with the status
 
 SORTABLE = (
     "name", "creation", "job_type", "organization", "status", "priority", "queue", "user", "progress", "attempts",
@@ -63,15 +69,23 @@ class Which:
 
 
 def which(engine: SiteEngine, user: str, filters: Mapping[str, Any]) -> Which:
-    """The jobs that match, of those that the user may see. Times are aware datetimes."""
+    """The jobs that match, of those that the user may see. Times are aware datetimes.
+
+    Errors are looked for among what has not completed, unless `status` says otherwise: nothing else keeps that quick.
+    """
+    given = {word: value for word, value in filters.items() if value is not None and value != ""}
     chosen = _permitted(engine, user)
     among = engine.store.dialect.among
-    for word, value in filters.items():
-        if value is None or value == "":
-            continue
-        if word in WORDS:
-            those, values = among(_column(word), _values(word, value))
-            chosen = chosen.and_(those, *values)
+    for word, value in given.items():
+        if word == "depends_on":
+            those, values = among("parent", _values(word, value))
+            chosen = chosen.and_(f"name IN (SELECT job FROM {{dependency}} WHERE {those})", *values)
+        elif word in WORDS:
+            values = _values(word, value)
+            those, parameters = among(_column(word), values)
+            chosen = chosen.and_(those, *parameters)
+            if word in ("queue", "priority"):
+                chosen = _in_lanes(chosen, word, values)
         elif word in TIMES:
             if not isinstance(value, datetime):
                 raise JobEngineError(f"{word} is a time.")
@@ -82,12 +96,29 @@ def which(engine: SiteEngine, user: str, filters: Mapping[str, Any]) -> Which:
         else:
             known = ", ".join((*WORDS, *TIMES, *TEXTS))
             raise JobEngineError(f"Jobs cannot be filtered by {word!r}. Choose from: {known}.")
+    if "status" not in given and not given.keys().isdisjoint(_NEEDS_STATUS):
+        without_errors = given.keys().isdisjoint(("error_type", "error_contains"))
+        statuses = [s.value for s in Status if without_errors or s is not Status.COMPLETED]
+        those, parameters = among("status", statuses)
+        chosen = chosen.and_(those, *parameters)
     return chosen
 
 
+def _in_lanes(chosen: Which, word: str, values: Sequence[str]) -> Which:
+    """The same said of the lane, which with the status leads an index that queue and priority do not have."""
+    if word == "queue":
+        ranges = lane_ranges(tuple(values))
+    else:
+        ranges = [(f"{PRIORITIES.index(v)}|", f"{PRIORITIES.index(v)}}}") for v in values if v in PRIORITIES]
+    if not ranges:
+        return chosen
+    conditions = " OR ".join("(lane > %s AND lane < %s)" for _ in ranges)
+    return chosen.and_(f"({conditions})", *(edge for pair in ranges for edge in pair))
+
+
 def page(engine: SiteEngine, wanted: Which, sort: str, descending: bool, start: int, length: int) -> Page:
-    names = _names_of_page(engine, wanted, sort, descending, start, length)
     total = count(engine, wanted)
+    names = _names_of_page(engine, wanted, total, check_sort(sort), descending, start, length)
     return Page(rows(engine, names), min(total, COUNTED), total <= COUNTED)
 
 
@@ -139,21 +170,24 @@ def check_sort(sort: str) -> str:
 
 
 def _names_of_page(
-    engine: SiteEngine, wanted: Which, sort: str, descending: bool, start: int, length: int
+    engine: SiteEngine, wanted: Which, total: int, sort: str, descending: bool, start: int, length: int
 ) -> list[str]:
+    """Few are all read and then sorted; of many, an index has those in order that are wanted.
+
+    With a limit alone, the database would often walk the index that has the order, past a million jobs that do not match.
+    """
     way = "DESC" if descending else "ASC"
-    if check_sort(sort) in _BY_TIME:
-        order = f"{sort} {way}" if sort == "name" else f"{sort} {way}, name {way}"
-        source = f"SELECT name FROM {{job}} WHERE {wanted.condition} ORDER BY {order} LIMIT %s OFFSET %s"
+    if total > SORTED and sort in _BY_TIME:
+        source = (
+            f"SELECT name FROM {{job}} WHERE {wanted.condition} ORDER BY {sort} {way}, name {way} LIMIT %s OFFSET %s"
+        )
         parameters = [*wanted.parameters, length, start]
     else:
         column = _column(sort)
-        newest = (
-            f"SELECT name, {column} FROM {{job}} WHERE {wanted.condition} ORDER BY creation DESC, name DESC LIMIT %s"
-        )
+        newest = "ORDER BY creation DESC, name DESC " if total > SORTED else ""
         source = (
-            f"SELECT name FROM ({newest}) newest ORDER BY {column} IS NULL, {_order(sort)} {way}, name {way}"
-            " LIMIT %s OFFSET %s"
+            f"SELECT name FROM (SELECT name AS name, {column} AS sorted FROM {{job}} WHERE {wanted.condition} {newest}"
+            f"LIMIT %s) matching ORDER BY sorted IS NULL, {_order(sort)} {way}, name {way} LIMIT %s OFFSET %s"
         )
         parameters = [*wanted.parameters, SORTED, length, start]
     with engine.store.session() as session:
@@ -196,6 +230,6 @@ def _column(word: str) -> str:
 def _order(sort: str) -> str:
     """Priorities in their own order, not the alphabet's."""
     if sort != "priority":
-        return _column(sort)
+        return "sorted"
     ranks = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(PRIORITIES))
-    return f"CASE priority {ranks} END"
+    return f"CASE sorted {ranks} END"

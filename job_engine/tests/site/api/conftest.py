@@ -12,6 +12,7 @@ import pytest
 import requests
 from frappe.utils.password import set_encrypted_password
 
+from job_engine.core.priority import lane_of
 from job_engine.tests.site import people
 from job_engine.tests.site.api.client import Client
 
@@ -115,6 +116,7 @@ def make_dead_letter(organization: str, **columns: object) -> str:
         "ended_at": frappe.utils.now_datetime(),
         **columns,
     }
-    name = people.job(organization, **values)
+    lane = lane_of(values.get("priority", "Normal"), values.get("queue", "default"), organization, values["job_type"])
+    name = people.job(organization, **{"lane": lane, **values})
     frappe.db.commit()
     return name

@@ -52,8 +52,7 @@ def test_a_retried_job_runs_at_once_on_the_benchs_workers(cast):
     """End to end: the retry wakes a runner."""
     import time
 
-    name = make_dead_letter(cast.acme, job_type="test.noop", params="{}", user=cast.users["manager"],
-                            lane=f"2|default|{cast.acme}|test.noop")  # fmt: skip
+    name = make_dead_letter(cast.acme, job_type="test.noop", params="{}", user=cast.users["manager"])
     cast["manager"].call("retry_job", name=name)
 
     until = time.monotonic() + 30
