@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Any
 
 import click
 
@@ -13,7 +14,11 @@ _STANDALONE = ("job-engine --app shop.jobs ", "job-engine ")
 
 
 class SiteGroup(VerbGroup):
-    """The verbs of both homes. `init` is install-app here, and the demo needs no site."""
+    """The verbs of both homes, and `seed`. `init` is install-app here, and the demo needs no site."""
+
+    def __init__(self, *args: Any, **attributes: Any):
+        super().__init__(*args, **attributes)
+        self.sections["First steps"] = ("seed",)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         command = super().get_command(ctx, cmd_name)

@@ -14,6 +14,10 @@ after_app_install = "job_engine.install.after_app_install"
 before_migrate = ["job_engine.site.upgrade.before_migrate"]
 after_migrate = ["job_engine.install.after_migrate"]
 
+# With every page of Desk: small, see the files.
+app_include_js = "job_engine.bundle.js"
+app_include_css = "job_engine.bundle.css"
+
 # Every minute is the scheduler's finest step; `bench job-engine dispatch` is the same tick for sub-second schedules.
 scheduler_events = {
     "cron": {"* * * * *": ["job_engine.site.scheduler.tick"]},
@@ -33,8 +37,12 @@ has_permission = {
     "Job Type": "job_engine.site.permissions.may_see_job_type",
     "Organization": "job_engine.site.permissions.may_see_organization",
 }
-# Frappe's own link search lets its caller ask it to ignore User Permissions; its get_count asks for no permission at all.
+# Frappe's own link search lets its caller ask it to ignore User Permissions; its get_count asks for no permission at all;
+# its lists sort and search a whole table.
 override_whitelisted_methods = {
+    "frappe.desk.reportview.get": "job_engine.site.list_calls.get",
+    "frappe.desk.reportview.get_list": "job_engine.site.list_calls.get_list",
+    "frappe.desk.reportview.get_count": "job_engine.site.list_calls.get_count",
     "frappe.client.get_count": "job_engine.site.client_calls.get_count",
     "frappe.realtime.can_subscribe_doc": "job_engine.site.rooms.can_subscribe_doc",
 }

@@ -31,6 +31,7 @@ def after_install() -> None:
     _fill_settings()
     tables.create()
     _log_settings_row()
+    _list_settings()
     _show_job_types()
 
 
@@ -94,6 +95,18 @@ def _show_job_types() -> None:
         job_types.sync()
     except JobEngineError as error:
         click.secho(str(error), fg="yellow", err=True)
+
+
+def _list_settings() -> None:
+    """How Desk lists jobs, until an administrator decides otherwise: all columns, and no counting of tags and comments."""
+    if not frappe.db.exists("List View Settings", "Background Job"):
+        frappe.get_doc(
+            doctype="List View Settings",
+            name="Background Job",
+            total_fields="8",
+            disable_sidebar_stats=1,
+            disable_comment_count=1,
+        ).insert(ignore_permissions=True)
 
 
 def _log_settings_row() -> None:

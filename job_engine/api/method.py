@@ -50,17 +50,20 @@ def method(
     status: int = 200,
     takes_key: bool = False,
     content_type: str = "application/json",
+    documented: bool = True,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Make a function a method of the API.
 
     `changes`: POST only, so that Frappe asks for its CSRF token. `managers`: not for those who may only look.
-    `takes_key`: it reads the header Idempotency-Key. `status`: what it answers with when all went well.
+    `takes_key`: it reads the header Idempotency-Key. `status`: what it answers with when all went well. `documented`: others
+    may rely on it; what only our own Desk pages call is not.
     """
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         function.__annotations__ = get_type_hints(function)  # Frappe checks types and skips those that are texts
         made = Method(function.__name__, function, changes, managers, status, takes_key, content_type)
-        METHODS[made.name] = made
+        if documented:
+            METHODS[made.name] = made
 
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:

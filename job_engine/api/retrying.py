@@ -71,7 +71,7 @@ def retry_jobs(
     if preview:
         return {"preview": _preview(wanted), "retried": 0, "remaining": 0}
     names = listing.names(engine(), wanted, MOST_JOBS)
-    retried = _retry_all(names, spread_seconds)
+    retried = retry_all(names, spread_seconds)
     return {
         "preview": None,
         "retried": retried,
@@ -79,7 +79,7 @@ def retry_jobs(
     }
 
 
-def _retry_all(names: list[str], spread_seconds: float) -> int:
+def retry_all(names: list[str], spread_seconds: float) -> int:
     """Committed in small portions: an interruption leaves nothing half done, and the next call goes on."""
     start, step = engine().store.now(), spread_seconds / max(1, len(names) - 1)
     done = 0

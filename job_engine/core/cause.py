@@ -9,14 +9,14 @@ LIMIT = 200  # characters
 HOLE = "…"
 
 _QUOTED = re.compile(r"""(?<!\w)(?:"[^"\n]{1,200}"|'[^'\n]{1,200}'|`[^`\n]{1,200}`)(?!\w)""")
-_HAS_DIGIT = re.compile(r"[\w./:@+#-]*\d[\w./:@+#-]*")
+_TOKEN = re.compile(r"[\w./:@+#-]+")
 _HTTP_STATUS = re.compile(r"[45]\d\d")  # 404 and 503 are different faults
 
 
 def cause_of(error: str | None) -> str:
     """ "ValueError: Invoice INV-17 of 'Acme' not found" and the same of another invoice have one cause."""
     line = " ".join((error or "").partition("\n")[0].split())
-    line = _HAS_DIGIT.sub(_hole_unless_status, _QUOTED.sub(HOLE, line))
+    line = _TOKEN.sub(_without_numbers, _QUOTED.sub(HOLE, line))
     return line[:LIMIT] or "no error recorded"
 
 
@@ -25,7 +25,8 @@ def cause_id(job_type: str, cause: str) -> str:
     return hashlib.sha256(f"{job_type}\0{cause}".encode()).hexdigest()[:16]
 
 
-def _hole_unless_status(found: re.Match[str]) -> str:
-    text = found[0]
-    end = text[len(text.rstrip(".:")) :]  # a sentence's own full stop or colon stays
-    return text if _HTTP_STATUS.fullmatch(text.rstrip(".:")) else HOLE + end
+def _without_numbers(found: re.Match[str]) -> str:
+    token = found[0].rstrip(".:")  # a sentence's own full stop or colon stays
+    if _HTTP_STATUS.fullmatch(token) or not any(map(str.isdigit, token)):
+        return found[0]
+    return HOLE + found[0][len(token) :]

@@ -54,6 +54,7 @@ class JobType:
     rate: Rate | None = None
     commit: str = "Group"  # "Each": this type's jobs never share a transaction
     isolation: str = "Batch"  # "Process": in a Frappe site, each job has a worker's process to itself
+    idempotent: bool = True  # False: to run one again may repeat what it did outside the database; people are warned
     transient: tuple[Any, ...] = field(default=())  # errors this type sees differently from everybody else
     permanent: tuple[Any, ...] = field(default=())
     wants_context: bool = True

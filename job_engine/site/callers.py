@@ -46,7 +46,8 @@ class CallersConnections(Connections):
     def open(self, for_handlers: bool = False) -> Session:
         if not frappe.local.db._conn:
             frappe.local.db.connect()
-        return CallersSession(self._dialect, frappe.local.db._conn, adopted=True)
+        # Not as an adopted one: Frappe's connection counts rows as ours do, so that an INSERT need not be read back.
+        return CallersSession(self._dialect, frappe.local.db._conn)
 
     @property
     def seconds_since_trouble(self) -> float:

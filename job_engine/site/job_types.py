@@ -113,6 +113,11 @@ class SiteRegistry(Registry):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def is_isolated(self, name: str) -> bool:
+        """Whether each job of the type has a process of its own."""
+        known = self.get(name)
+        return known is not None and known.isolation == "Process"
+
     def in_code(self, name: str) -> JobType | None:
         """The type as its app has it, without overrides."""
         return self._code.get(name)
@@ -158,7 +163,7 @@ def sync() -> None:
         told = {
             "handler": f"{code.handler.__module__}.{code.handler.__qualname__}",
             "app": code.handler.__module__.partition(".")[0],
-            "code_policy": frappe.as_json(_told(code), indent=2),
+            "code_policy": frappe.as_json(described(code), indent=2),
         }
         if code.name in known:
             if known[code.name] != told:
@@ -170,7 +175,7 @@ def sync() -> None:
     forget_overrides()
 
 
-def _told(job_type: JobType) -> dict[str, Any]:
+def described(job_type: JobType) -> dict[str, Any]:
     """The code's policy, for people."""
     return {
         "queue": job_type.queue,
@@ -183,4 +188,5 @@ def _told(job_type: JobType) -> dict[str, Any]:
         "rate": f"{job_type.rate.count}/{job_type.rate.seconds:g}s" if job_type.rate else None,
         "commit": job_type.commit,
         "isolation": job_type.isolation,
+        "idempotent": job_type.idempotent,
     }

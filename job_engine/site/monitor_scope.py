@@ -23,9 +23,11 @@ class Scope:
     def of(cls, user: str, organization: str | None = None) -> Scope:
         """All that the user may see, or of that one organization."""
         permitted = tenancy.permitted_organizations(user)
-        is_operator = permitted is None
-        chosen = permitted if organization is None else frozenset({organization}) & (permitted or {organization})
-        return cls(chosen, frozenset() if is_operator else hidden_types(user), is_operator)
+        hidden = frozenset() if permitted is None else hidden_types(user)
+        chosen = permitted
+        if organization is not None and (permitted is None or organization in permitted):
+            chosen = frozenset({organization})
+        return cls(chosen, hidden, permitted is None)
 
     def has(self, organization: str, job_type: str) -> bool:
         return (self.organizations is None or organization in self.organizations) and job_type not in self.hidden

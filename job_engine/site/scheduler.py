@@ -13,7 +13,7 @@ import frappe
 
 from job_engine.dispatcher import housekeeping as keep_house
 from job_engine.dispatcher import tick as promote_and_rescue
-from job_engine.site import job_types, wakeups
+from job_engine.site import alerts, job_types, wakeups
 from job_engine.site.engines import RunnersEngine
 from job_engine.site.surroundings import site_waits
 

@@ -156,7 +156,7 @@ def _first_two_organizations() -> list[str]:
 
 
 def _has_table(doctype: str) -> bool:
-    return bool(frappe.db.exists("DocType", doctype, cache=True))
+    return bool(frappe.db.sql("SELECT name FROM `tabDocType` WHERE name = %s", doctype))
 
 
 def _only(names: list[str]) -> str | None:

@@ -56,8 +56,8 @@ class WakeUp:
 
 def after_commit(queues_and_types: Collection[tuple[str, str]]) -> None:
     """Wake runners for jobs of these (queue, type) when the caller commits."""
-    apart = isolated(SiteRegistry())
-    for wanted in {WakeUp(queue, job_type in apart) for queue, job_type in queues_and_types}:
+    known = SiteRegistry()
+    for wanted in {WakeUp(queue, known.is_isolated(job_type)) for queue, job_type in queues_and_types}:
         if wanted not in frappe.db.after_commit._functions:
             frappe.db.after_commit.add(wanted)
 

@@ -7,6 +7,8 @@ readonly REACH_SECONDS=60
 
 install_bench() {
 	if [[ -e $STATE/bench ]]; then return; fi
+	# Before minutes of packages, where git can ask already.
+	if have git; then source_is_reachable || return; fi
 	install_packages || return
 	source_is_reachable || return
 	step "installing frappe-bench into $TOOLS" install_tools || return 1
@@ -105,7 +107,7 @@ init_bench() {
 # pytest runs the suite in tests/site; Frappe's own list is for "bench run-tests".
 install_test_packages() {
 	old_setuptools
-	bench setup requirements --dev && bench_pip install 'pytest>=8' 'pytest-timeout>=2.3'
+	bench setup requirements --dev && bench_pip install 'pytest>=8' 'pytest-timeout>=2.3' 'playwright>=1.48'
 }
 
 bench_pip() { "$BENCH/env/bin/python" -m pip --disable-pip-version-check "$@"; }
