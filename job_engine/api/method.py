@@ -17,7 +17,8 @@ from frappe.utils.typing_validations import transform_parameter_types
 from job_engine.api import limits, permission
 from job_engine.api.errors import Busy, InvalidArgument, answered
 
-_TRIES = 3  # of a change that met a deadlock: the database has undone it as a whole
+_TRIES = 5  # of a change that the database has undone because of another's
+_SERIALIZATION_FAILURE = "40001"  # PostgreSQL's: another transaction has inserted or changed the same row meanwhile
 _FRAPPES = frozenset({"cmd", "data", "_type", "sid", "_lang"})  # arguments that are for Frappe itself
 
 
@@ -98,12 +99,14 @@ def _check_names(made: Method) -> None:
 
 
 def _repeated(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """A change is one transaction. Where it met a deadlock, nothing of it is left, and it is made again."""
+    """A change is one transaction. Where the database has undone it in favour of another's, it is made again."""
     for _ in range(_TRIES):
         try:
             return function(*args, **kwargs)
         except Exception as error:
-            if not (frappe.db.is_deadlocked(error) or frappe.db.is_timedout(error)):
+            if frappe.db.is_timedout(error):  # it has waited long enough for a lock
+                raise Busy() from error
+            if not (frappe.db.is_deadlocked(error) or getattr(error, "pgcode", None) == _SERIALIZATION_FAILURE):
                 raise
             frappe.db.rollback()
     raise Busy()

@@ -94,6 +94,7 @@ class RunnersEngine(SiteEngine):
         self._desk = Desk()
         self._admission = Admission()
         self.afterwards = afterwards.Afterwards(store)
+        self.when_it_takes_long: Callable[[], None] = lambda: None
 
     @classmethod
     def for_runners(cls, alone: bool | None = None) -> RunnersEngine:
@@ -116,6 +117,7 @@ class RunnersEngine(SiteEngine):
 
     def takes_long(self, job: Job) -> None:
         self.afterwards.publisher.started(job)
+        self.when_it_takes_long()
 
     def _committed(self, outcomes: list[Outcome]) -> None:
         self.afterwards.tell(outcomes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import frappe
+from frappe.utils.file_lock import release_document_locks
 
 # What belongs to the connection, to the worker's own RQ job or to the site, and outlives a job.
 _LASTING = frozenset(
@@ -19,11 +20,13 @@ class Desk:
     def __init__(self) -> None:
         self._flags = dict(frappe.local.flags)
         self._conf = dict(frappe.local.conf)
-        self._lang = frappe.db.get_default("lang") or frappe.local.lang
+        self._lang = frappe.local.lang
         self._names = frozenset(name for name, _ in frappe.local)
 
     def lay_for(self, user: str) -> None:
         """Be this user, with nothing lying about."""
+        if frappe.local.locked_documents:
+            release_document_locks()
         frappe.set_user(user)
         values = {name: value for name, value in frappe.local if name in self._names or name in _LASTING}
         values.update(

@@ -123,11 +123,17 @@ def _dead_letters(engine: SiteEngine, user: str, organization: str | None) -> di
                 "organizations": sorted(cause.organizations),
                 "last_at": _iso(cause.last_at),
                 "example": cause.names[0],
+                "is_idempotent": _is_idempotent(engine, cause.job_type),
             }
             for cause in found[:SHOWN_CAUSES]
         ],
         "more_causes": max(0, len(found) - SHOWN_CAUSES),
     }
+
+
+def _is_idempotent(engine: SiteEngine, job_type: str) -> bool:
+    found = engine.registry.get(job_type)
+    return found is None or found.idempotent
 
 
 def _workers(engine: SiteEngine, running: list[dict[str, Any]], scope: Scope) -> list[dict[str, Any]]:

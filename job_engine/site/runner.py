@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import frappe
+from frappe.utils import CallbackManager
 
 from job_engine.core.errors import StoreUnavailable
 from job_engine.guard import Guard
@@ -33,8 +34,22 @@ TICK_SECONDS = 1.0
 MUCH = 20  # jobs in a batch: where there are so many, another worker is welcome
 
 
+def start(site: str, for_queue: str, alone: bool = False, **told: object) -> None:
+    """What a wake-up calls, in a worker's fork. Everything else is read from the database."""
+    frappe.init(site=site)
+    frappe.connect()
+    frappe.local.job = frappe._dict(
+        site=site, method=wakeups.RUNNER, job_name=wakeups.RUNNER, kwargs={}, user=None, after_job=CallbackManager()
+    )
+    try:
+        run(for_queue, alone)
+        frappe.local.job.after_job.run()
+    finally:
+        frappe.destroy()
+
+
 def run(for_queue: str, alone: bool = False) -> None:
-    """What a wake-up calls. Everything else is read from the database."""
+    """Be a runner of the connected site for a while."""
     with _signals() as stopping:
         surroundings = Surroundings(for_queue)
         surroundings.take_up(alone)
@@ -63,6 +78,7 @@ class _Turn:
         self._stopping = stopping
         self._started = time.monotonic()
         self._ticked = self._started
+        self._has_signed_in = False
 
     def run(self) -> None:
         worker_id = new_worker_id()
@@ -75,15 +91,20 @@ class _Turn:
         with Guard(self._engine.settings.grace_seconds, settle, details) as guard:
             runner = Runner(self._engine, worker_id, (self._queue,), guard.beacon)
             runner.stopping = self._stopping
-            self._sign_in(worker_id)
+            self._engine.when_it_takes_long = lambda: self._sign_in(worker_id)
             try:
                 self._work(runner)
             finally:
                 runner.close()
                 self._engine.afterwards.finish()
-                self._engine.store.sign_out(worker_id)
+                if self._has_signed_in:
+                    self._engine.store.sign_out(worker_id)
 
     def _sign_in(self, worker_id: str) -> None:
+        """Be seen as a worker. Not before a second has passed or a job takes long: most runners are gone by then."""
+        if self._has_signed_in:
+            return
+        self._has_signed_in = True
         now = self._engine.store.now()
         self._engine.store.sign_in(Worker(worker_id, socket.gethostname(), os.getpid(), (self._queue,), now, now))
 
@@ -129,6 +150,7 @@ class _Turn:
         if time.monotonic() - self._ticked > TICK_SECONDS:
             self._ticked = time.monotonic()
             self._engine.store.promote()
+            self._sign_in(runner.worker_id)
             self._engine.store.seen(runner.worker_id)
 
 

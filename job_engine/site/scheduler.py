@@ -13,7 +13,7 @@ import frappe
 
 from job_engine.dispatcher import housekeeping as keep_house
 from job_engine.dispatcher import tick as promote_and_rescue
-from job_engine.site import alerts, job_types, wakeups
+from job_engine.site import alerts, events, job_types, wakeups
 from job_engine.site.engines import RunnersEngine
 from job_engine.site.surroundings import site_waits
 
@@ -50,8 +50,7 @@ def housekeeping() -> None:
 
 
 def send_alerts() -> None:
-    from job_engine.site import alerts, events
-
+    """Tell the apps' hooks and the people who want to know what ended in Dead Letter."""
     events.tell_dead_letters()
     alerts.send_due()
     frappe.db.commit()

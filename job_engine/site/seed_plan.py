@@ -128,7 +128,8 @@ class Outage:
 
 
 OUTAGES = (
-    Outage("webhook_delivery", 6.0, 0.9, "ConnectionError: hooks.example.com refused the connection (attempt {n})"),
-    Outage("sync_inventory", 30.0, 0.6, "ConnectionError: stock.example.com cannot be resolved"),
-    Outage("payment_capture", 74.0, 0.4, "ReadTimeout: payments.example.com did not answer within 10 s"),
+    Outage("payment_capture", 0.25, 0.25, "ReadTimeout: payments.example.com did not answer within 10 s"),  # goes on
+    Outage("webhook_delivery", 7.5, 2.5, "ConnectionError: hooks.example.com refused the connection for order {n}"),
+    Outage("sync_inventory", 31.0, 1.5, "ConnectionError: stock.example.com cannot be resolved"),
+    Outage("email_invoice", 74.0, 1.2, "SMTPServerDisconnected: mail.example.com closed the connection"),
 )

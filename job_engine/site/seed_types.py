@@ -46,7 +46,7 @@ def webhook_delivery(ctx: JobContext, event: str, url: str) -> dict[str, Any]:
     return {"status": 202}
 
 
-@job("payment_capture", queue="short", priority="Critical", dedup_window=0, timeout="Quick")
+@job("payment_capture", queue="short", priority="Critical", dedup_window=0, timeout="Quick", idempotent=False)
 def payment_capture(ctx: JobContext, payment: str, amount: float) -> dict[str, Any]:
     """Capture a payment that was authorized."""
     return {"captured": amount}
@@ -92,7 +92,7 @@ def thumbnail(ctx: JobContext, image: str) -> dict[str, Any]:
     return {"file": f"/files/thumb-{image}"}
 
 
-@job("send_newsletter", queue="long", dedup_window=0, timeout="Bulk")
+@job("send_newsletter", queue="long", dedup_window=0, timeout="Bulk", idempotent=False)
 def send_newsletter(ctx: JobContext, campaign: str, recipients: int = 1000) -> dict[str, Any]:
     """Send a newsletter to all who asked for it."""
     _work(ctx, "Sent", recipients, seconds=2.0)

@@ -97,10 +97,10 @@ def site_waits(anew: bool = False) -> bool:
 
 
 def _missed(listener: Any) -> bool:
-    """A wake-up that came in while we were leaving: whoever sent it counts on us."""
-    while (message := listener.parse_response(block=False)) is not None:
-        if message[0] == b"message":
+    """A wake-up that came in while we were leaving: whoever sent it counts on us. Redis answers in order."""
+    while True:
+        kind, *_ = listener.parse_response(block=True)
+        if kind == b"message":
             return True
-        if message[0] == b"unsubscribe":
+        if kind == b"unsubscribe":
             return False
-    return False

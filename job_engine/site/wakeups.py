@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 import frappe
 import redis
-from frappe.utils.background_jobs import get_queues_timeout
+from frappe.utils.background_jobs import create_job_id, generate_qname, get_queues_timeout
+from rq import Queue
 
 from job_engine.core.errors import InvalidJob
 from job_engine.core.priority import Lane, lane_ranges
@@ -25,11 +26,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("job_engine.wakeups")
 
-RUNNER = "job_engine.site.runner.run"
+RUNNER = "job_engine.site.runner.start"
 LONGEST_SECONDS = 86_400  # RQ's own limit of a runner; jobs have timeouts of their own, kept by the engine
-PENDING_SECONDS = (
-    60  # so long one waiting wake-up stands for others; if it got lost, the next one is not held up for longer
-)
+FAILURE_SECONDS = 86_400  # so long a runner that failed is shown among the RQ jobs
+PENDING_SECONDS = 60  # so long one waiting wake-up stands for others: the next is not held up for longer if it got lost
 MOST_LANES = 500
 
 
@@ -70,7 +70,7 @@ def wake(queue: str, alone: bool = False, even_if_pending: bool = False) -> bool
             return True
         pending = pending_key(queue, alone)
         if connection.set(pending, 1, nx=not even_if_pending, ex=PENDING_SECONDS):
-            frappe.enqueue(RUNNER, queue=queue, timeout=LONGEST_SECONDS, for_queue=queue, alone=alone)
+            _push(connection, queue, alone)
         return True
     except redis.exceptions.RedisError as error:
         log.warning(
@@ -79,6 +79,19 @@ def wake(queue: str, alone: bool = False, even_if_pending: bool = False) -> bool
             extra={"action": "wake_up_lost"},
         )
         return False
+
+
+def _push(connection: redis.Redis, queue: str, alone: bool) -> None:
+    """An RQ job that calls the runner itself. The way through frappe.enqueue would first do what is done around every job."""
+    told = {"site": frappe.local.site, "for_queue": queue, "alone": alone, "job_name": RUNNER, "user": "Administrator"}
+    Queue(generate_qname(queue), connection=connection).enqueue_call(
+        RUNNER,
+        kwargs=told,
+        timeout=LONGEST_SECONDS,
+        result_ttl=0,  # what it did is in the database
+        failure_ttl=FAILURE_SECONDS,
+        job_id=create_job_id(None),
+    )
 
 
 def channel(queue: str) -> str:

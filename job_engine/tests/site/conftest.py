@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import frappe
 import pytest
@@ -96,6 +98,25 @@ def here(monkeypatch: pytest.MonkeyPatch, connected: str) -> Iterator[running.Be
     frappe.db.sql("DELETE FROM `tabBackground Job` WHERE queue = %s", running.QUEUE)
     frappe.db.sql("DELETE FROM `tabOrganization` WHERE name = %s", bench.organization)
     frappe.db.commit()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Chromium, for those who look at pages. One for the whole session: playwright cannot be started twice."""
+    missing = None
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing = "playwright is not installed in the bench's Python: env/bin/pip install playwright"
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if chromium is None:
+        missing = "Chromium is not installed: apt-get install chromium"
+    if missing:
+        (pytest.fail if os.environ.get("JOB_ENGINE_REQUIRE_SERVICES") else pytest.skip)(missing)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
 
 
 @pytest.fixture

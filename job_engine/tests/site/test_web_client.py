@@ -19,24 +19,6 @@ from job_engine.tests.site.bench_workers import BenchWorkers
 
 ROOT = Path(__file__).parents[3]
 QUEUED = "text('status') === 'Queued' && document.getElementById('job').dataset.connected === 'yes'"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    missing = None
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing = "playwright is not installed in the bench's Python: env/bin/pip install playwright"
-    if CHROMIUM is None:
-        missing = "Chromium is not installed: apt-get install chromium"
-    if missing:
-        (pytest.fail if os.environ.get("JOB_ENGINE_REQUIRE_SERVICES") else pytest.skip)(missing)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ frappe.listview_settings["Background Job"] = {
 
 	onload(listview) {
 		add_age_column(listview);
+		leave_room_for_columns(listview);
 		listview.filter_area && add_views(listview);
 		frappe.require("background_job_list.bundle.js", () => {
 			job_engine.add_bulk_actions(listview);
@@ -64,6 +65,11 @@ function add_age_column(listview) {
 	};
 	listview.setup_columns();
 	listview.render_header(true);
+}
+
+// Likes and comments are for documents that people write. On a phone, where there are no columns, the state stays.
+function leave_room_for_columns(listview) {
+	listview.get_meta_html = (doc) => `<div class="level-item visible-xs text-right">${listview.get_indicator_html(doc)}</div>`;
 }
 
 // Views --------------------------------------------------------------------------------------------------------------

@@ -16,8 +16,6 @@ from job_engine.core.priority import lane_of
 from job_engine.tests.site import people
 from job_engine.tests.site.api.client import Client
 
-TYPES = ("test.effect", "test.noop", "test.fail", "test.sleep")
-
 
 @dataclass
 class Cast:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import frappe
 
 from job_engine.core.redact import MASK
@@ -50,8 +52,6 @@ def test_a_retried_job_says_who_did_it(cast, dead_letter, later):
 
 def test_a_retried_job_runs_at_once_on_the_benchs_workers(cast):
     """End to end: the retry wakes a runner."""
-    import time
-
     name = make_dead_letter(cast.acme, job_type="test.noop", params="{}", user=cast.users["manager"])
     cast["manager"].call("retry_job", name=name)
 

@@ -1,0 +1,77 @@
+// The monitor's charts. Their labels are times and priorities: nothing that a user or a handler wrote gets into them.
+job_engine.monitor.Charts = class {
+	HEIGHT = 220;
+	FORMATS = { "1h": "HH:mm", "24h": "HH:mm", "7d": "ddd HH:mm" };
+	COLORS = { completed: "#38a160", retried: "#f59e0b", dead: "#e24c4c", wait: "#7574ff", took: "#2490ef" };
+
+	constructor(body) {
+		this.body = body;
+		this.made = {};
+	}
+
+	render(data) {
+		const labels = data.bars.map((bar) => this.label(bar.at, data.span));
+		this.draw("throughput", data.span, {
+			type: "bar",
+			colors: [this.COLORS.completed, this.COLORS.retried, this.COLORS.dead],
+			barOptions: { stacked: 1, spaceRatio: 0.3 },
+			data: {
+				labels,
+				datasets: [
+					{ name: __("Completed"), values: data.bars.map((bar) => bar.completed) },
+					{ name: __("Failed, tried again"), values: data.bars.map((bar) => bar.retried) },
+					{ name: __("Dead Letter"), values: data.bars.map((bar) => bar.dead) },
+				],
+			},
+		});
+		this.draw("seconds", data.span, {
+			type: "line",
+			colors: [this.COLORS.wait, this.COLORS.took],
+			lineOptions: { hideDots: 1, regionFill: 1 },
+			data: {
+				labels,
+				datasets: [
+					{ name: __("Wait, p95"), values: data.bars.map((bar) => this.rounded(bar.wait_p95)) },
+					{ name: __("Duration, p95"), values: data.bars.map((bar) => this.rounded(bar.duration_p95)) },
+				],
+			},
+			tooltipOptions: { formatTooltipY: (seconds) => job_engine.duration(seconds) },
+		});
+		this.draw("priorities", "", {
+			type: "bar",
+			colors: [this.COLORS.took],
+			barOptions: { spaceRatio: 0.5 },
+			data: {
+				labels: Object.keys(data.queued_by_priority).map((priority) => __(priority)),
+				datasets: [{ name: __("Waiting"), values: Object.values(data.queued_by_priority) }],
+			},
+		});
+	}
+
+	// A chart is made anew where its shape changes, and otherwise fed. `shape` tells the two apart.
+	draw(name, shape, options) {
+		const place = this.body.find(`[data-chart="${name}"]`)[0];
+		const text = JSON.stringify(options.data);
+		const known = this.made[name];
+		if (known?.text === text && known.shape === shape && place.firstChild) return;
+		if (known?.shape === shape && place.firstChild) known.chart.update(options.data);
+		else {
+			place.innerHTML = "";
+			const axes = { xIsSeries: shape !== "", shortenYAxisNumbers: 1, xAxisMode: "tick", yAxisMode: "span" };
+			this.made[name] = {
+				shape,
+				chart: new frappe.Chart(place, { height: this.HEIGHT, animate: 0, axisOptions: axes, ...options }),
+			};
+		}
+		this.made[name].text = text;
+	}
+
+	label(at, span) {
+		const zone = frappe.boot.time_zone?.user || frappe.boot.time_zone?.system || moment.tz.guess();
+		return moment(at).tz(zone).format(this.FORMATS[span]);
+	}
+
+	rounded(seconds) {
+		return seconds === null ? 0 : Number(seconds.toPrecision(3));
+	}
+};

@@ -1,0 +1,78 @@
+"""The animation: a job runs, fails, is retried by hand, goes on where it stopped, and completes. Nothing of it is played."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from PIL import Image
+
+from pictures import browsing
+
+WINDOW = {"width": 1100, "height": 620}
+PARAMS = {"file": "orders-week.csv", "rows": 12000, "outage_at": 5, "seconds": 6.0}
+WIDTH = 880  # of the animation; the window is larger, as Desk needs its room
+COLORS = 96
+SHORT, LONG = 700, 2200  # milliseconds that a frame stays
+
+
+def take(page: Any) -> None:
+    page.set_viewport_size(WINDOW)
+    browsing.open_desk(page, "background-job", "light", "frappe.ready_events !== undefined && frappe.csrf_token")
+    name = page.evaluate(
+        """(params) => frappe.xcall("job_engine.api.submit_job",
+            {job_type: "import_orders", organization: "Harbour Books", params}).then((job) => job.name)""",
+        PARAMS,
+    )
+    browsing.open_desk(page, f"background-job/{name}", "light", "document.querySelector('.je-job .je-explanation')")
+    frames: list[tuple[Image.Image, int]] = []
+    _until(page, "Running")
+    frames += _while_running(page, 3)
+    _until(page, "Dead Letter")
+    frames.append((_frame(page), LONG))
+    page.get_by_role("button", name="Retry", exact=True).first.click()
+    _confirm(page)
+    _until(page, "Running")
+    frames += _while_running(page, 2)
+    _until(page, "Completed")
+    frames.append((_frame(page), LONG))
+    page.set_viewport_size(browsing.SIZE)
+    _save(frames)
+
+
+def _confirm(page: Any) -> None:
+    """Some buttons ask once more."""
+    dialog = page.locator(".modal.show .btn-modal-primary")
+    if dialog.count():
+        dialog.first.click()
+
+
+def _until(page: Any, status: str) -> None:
+    page.wait_for_function("(status) => window.cur_frm && cur_frm.page.indicator?.text().trim() === status", arg=status)
+
+
+def _while_running(page: Any, n: int) -> list[tuple[Image.Image, int]]:
+    """A frame each time that the bar has moved."""
+    frames = []
+    for _ in range(n):
+        frames.append((_frame(page), SHORT))
+        now = page.evaluate(_BAR)
+        page.wait_for_function(f"(before) => ({_BAR})() !== before", arg=now)
+    return frames
+
+
+_BAR = "() => document.querySelector('.je-job [role=progressbar]')?.getAttribute('aria-valuenow') || 'gone'"
+
+
+def _frame(page: Any) -> Image.Image:
+    browsing.set_theme(page, "light")
+    taken = browsing.shot(page)
+    return taken.resize((WIDTH, round(taken.height * WIDTH / taken.width)), Image.Resampling.LANCZOS)
+
+
+def _save(frames: list[tuple[Image.Image, int]]) -> None:
+    images = [image.quantize(COLORS, dither=Image.Dither.NONE) for image, _ in frames]
+    file = browsing.IMAGES / "story.gif"
+    images[0].save(
+        file, save_all=True, append_images=images[1:], duration=[ms for _, ms in frames], loop=0, optimize=True
+    )
+    print(f"docs/images/story.gif: {len(images)} frames, {file.stat().st_size // 1024} KB")
