@@ -50,6 +50,6 @@ def _is_a_worker() -> bool:
 
 
 if _is_a_worker():  # each of its jobs runs in a fork of this process: what is loaded here, no fork loads again
-    import_module("job_engine.site.runner")
+    import_module("job_engine.site.preload")
 
 commands = [verbs]

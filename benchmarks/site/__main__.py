@@ -75,11 +75,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 def measured(name: str, plan: Plan) -> list[Figure]:
     """The figures of one name; what fails is a line of the result, and the others are measured all the same."""
     plan.console.rule(name, align="left")
+    figures: list[Figure] = []
     try:
-        return list(FIGURES[name](plan))
+        for figure in FIGURES[name](plan):
+            figures.append(figure)
+            plan.console.print(f"  [dim]{figure.what}: {figure.measured} ({figure.verdict.value})[/]")
     except (WorkerFailed, WrongCount) as error:
         plan.console.print(f"[bold red]{error}[/]")
-        return [report.unmeasured(name, str(error).splitlines()[0])]
+        figures.append(report.unmeasured(name, str(error).splitlines()[0]))
+    return figures
 
 
 if __name__ == "__main__":

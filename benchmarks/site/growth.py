@@ -81,11 +81,14 @@ def _empty(_: Any) -> Ours:
 
 def _make_full_tables(count: int) -> None:
     name = _completed_job()
-    for table in (JOB, LOG):
+    indexes = {table: _indexes(table) for table in (JOB, LOG)}
+    for table, definitions in indexes.items():
         frappe.db.sql_ddl(f"DROP TABLE IF EXISTS `aside_full {table}`")
         frappe.db.sql_ddl(f"DROP TABLE IF EXISTS `aside_empty {table}`")
         frappe.db.sql_ddl(f"CREATE TABLE `aside_full {table}` LIKE `{table}`")
-    back = f"INTERVAL (n * {_DAYS} DIV {count}) SECOND"
+        dropped = ", ".join(f"DROP INDEX `{name}`" for name in definitions)
+        frappe.db.sql_ddl(f"ALTER TABLE `aside_full {table}` {dropped}")
+    back = f"INTERVAL (({count} - n) * {_DAYS} DIV {count}) SECOND"
     changed = {
         "name": "CONCAT(LEFT(name, 12), LPAD(CONV(n, 10, 36), 14, '0'))",
         "job_hash": "CONCAT(job_hash, n)",
@@ -101,9 +104,21 @@ def _make_full_tables(count: int) -> None:
         count,
         {"name": None, "job": changed["name"].replace("name", "job"), "creation": changed["creation"]},
     )
-    for table in (JOB, LOG):
+    for table, definitions in indexes.items():  # built from sorted rows, in a tenth of the time
+        frappe.db.sql_ddl(f"ALTER TABLE `aside_full {table}` {', '.join(definitions.values())}")
         frappe.db.sql(f"ANALYZE TABLE `aside_full {table}`")
     frappe.db.commit()
+
+
+def _indexes(table: str) -> dict[str, str]:
+    """The secondary indexes of a table, and what adds each of them."""
+    rows = frappe.db.sql(
+        """SELECT index_name, MAX(non_unique), GROUP_CONCAT(CONCAT('`', column_name, '`') ORDER BY seq_in_index)
+            FROM information_schema.statistics
+            WHERE table_schema = DATABASE() AND table_name = %s AND index_name <> 'PRIMARY' GROUP BY index_name""",
+        table,
+    )
+    return {name: f"ADD {'' if many else 'UNIQUE '}INDEX `{name}` ({columns})" for name, many, columns in rows}
 
 
 def _copy(table: str, which: str, count: int, changed: dict[str, str | None]) -> None:

@@ -36,6 +36,7 @@ def read(engine: SiteEngine, user: str, span: str, organization: str | None = No
         "span": span,
         "organization": organization,
         "is_operator": scope.is_operator,
+        "tenant_doctype": tenancy.tenant_doctype(),
         "rooms": rooms(scope),
         "summary": _summary(counted, live, oldest, monitor_counters.SPANS[span].minutes),
         "bars": [_bar(start, sums) for start, sums in zip(counted.starts, counted.bars, strict=True)],

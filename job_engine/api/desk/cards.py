@@ -41,7 +41,7 @@ def throughput(
         "labels": [_label(start) for start in counted.starts],
         "datasets": [
             {"name": frappe._("Completed"), "values": [sums.completed for sums in counted.bars]},
-            {"name": frappe._("Failed, tried again"), "values": [sums.retried for sums in counted.bars]},
+            {"name": frappe._("Tried again"), "values": [sums.retried for sums in counted.bars]},
             {"name": frappe._("Dead Letter"), "values": [sums.dead for sums in counted.bars]},
         ],
     }

@@ -19,7 +19,7 @@ PHONE = {"width": 390, "height": 844}
 LIMIT = 60_000  # milliseconds
 COLORS = 256
 # Nothing that moves by itself, and no welcome.
-STILL = """*, *::before, *::after { animation: none !important; transition: none !important; caret-color: transparent !important; }
+STILL = """*, *::before, *::after { animation: none !important; transition: none !important; }
     #alert-container, .onboarding-widget-box { display: none !important; }"""
 
 

@@ -19,7 +19,7 @@ job_engine.monitor.Charts = class {
 				labels,
 				datasets: [
 					{ name: __("Completed"), values: data.bars.map((bar) => bar.completed) },
-					{ name: __("Failed, tried again"), values: data.bars.map((bar) => bar.retried) },
+					{ name: __("Tried again"), values: data.bars.map((bar) => bar.retried) },
 					{ name: __("Dead Letter"), values: data.bars.map((bar) => bar.dead) },
 				],
 			},

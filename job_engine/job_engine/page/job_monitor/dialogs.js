@@ -63,8 +63,7 @@ job_engine.monitor.Dialogs = class {
 	// Pause and resume
 
 	pause(scope, target) {
-		const { is_operator } = this.monitor.data || {};
-		const tenant = frappe.meta.get_docfield("Background Job", "organization")?.options || "Organization";
+		const { is_operator, tenant_doctype } = this.monitor.data || {};
 		const scopes = [
 			{ value: "type", label: __("Job type") },
 			{ value: "queue", label: __("Queue") },
@@ -82,7 +81,7 @@ job_engine.monitor.Dialogs = class {
 				{ fieldname: "scope", fieldtype: "Select", label: __("What"), options: scopes, reqd: 1, default: scope || scopes[0].value },
 				field("type", "Link", __("Job type"), "Job Type"),
 				field("queue", "Data", __("Queue")),
-				field("organization", "Link", __("Organization"), tenant),
+				field("organization", "Link", __("Organization"), tenant_doctype),
 				{ fieldname: "reason", fieldtype: "Small Text", label: __("Reason"), description: __("Shown to everybody who asks where a job is.") },
 			],
 			primary_action_label: __("Pause"),

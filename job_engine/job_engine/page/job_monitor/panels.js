@@ -22,11 +22,13 @@ job_engine.monitor.Panels = class {
 			<div class="jm-grid">
 				${section("throughput", __("Throughput"), chart("throughput"))}
 				${section("priorities", __("Due and waiting, by priority"), chart("priorities"))}
+			</div>
+			<div class="jm-grid jm-even">
 				${section("seconds", __("Wait and duration, in seconds"), chart("seconds"))}
 				${section("types", __("By job type"))}
 			</div>
 			${section("causes", __("Dead letters, by cause"))}
-			<div class="jm-grid">
+			<div class="jm-grid jm-right">
 				${section("workers", __("Workers"))}
 				${section("ledger", __("By organization"))}
 			</div>`);
@@ -52,7 +54,6 @@ job_engine.monitor.Panels = class {
 	// Who may see several organizations can look at one of them.
 	make_organization(data) {
 		if (this.organization || (!data.is_operator && data.rooms.length < 2)) return;
-		const options = data.is_operator ? frappe.meta.get_docfield("Background Job", "organization")?.options : null;
 		const label = __("All organizations");
 		this.organization = frappe.ui.form.make_control({
 			parent: this.body.find(".jm-organization"),
@@ -60,8 +61,8 @@ job_engine.monitor.Panels = class {
 			render_input: true,
 			df: {
 				fieldname: "organization",
-				fieldtype: options ? "Link" : "Select",
-				options: options || [{ value: "", label }, ...data.rooms.map(([, name]) => name)],
+				fieldtype: data.is_operator ? "Link" : "Select",
+				options: data.is_operator ? data.tenant_doctype : [{ value: "", label }, ...data.rooms.map(([, name]) => name)],
 				placeholder: label,
 				change: () => {
 					const chosen = this.organization.get_value() || "";

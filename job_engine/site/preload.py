@@ -1,0 +1,12 @@
+"""What a runner needs, imported once by the worker that forks it: no fork then spends its first milliseconds on imports."""
+
+import frappe.database.mariadb.database
+import frappe.database.utils
+import frappe.defaults
+import frappe.query_builder.builder
+import frappe.utils.background_jobs
+import frappe.utils.file_lock
+import pymysql
+import redis.client
+
+import job_engine.site.runner  # noqa: F401
