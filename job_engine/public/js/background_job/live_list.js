@@ -24,6 +24,7 @@ class LiveList {
 		this.changed = new Set(); // names of rows to draw
 		this.next_refresh = 0;
 		this.is_stale = false;
+		this.heard = 0;
 		this.refreshes = 0;
 	}
 
@@ -46,6 +47,7 @@ class LiveList {
 
 	hear(news) {
 		if (!this.is_shown) return;
+		this.heard += 1;
 		const row = news.name && this.list.data.find((doc) => doc.name === news.name);
 		if (!row) return this.refresh_soon();
 		if (news.at && new Date(news.at) < time_of(row.je_at || row.modified)) return; // the row is newer

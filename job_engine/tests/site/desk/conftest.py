@@ -13,10 +13,19 @@ import pytest
 from frappe.desk.doctype.notification_settings.notification_settings import create_notification_settings
 from frappe.utils.password import update_password
 
-from job_engine.tests.site import people
+from job_engine.site import wakeups
+from job_engine.tests.site import people, running
 from job_engine.tests.site.desk.browsing import Desk
+from job_engine.tests.site.jobs import make_effects_table
 
 KINDS = ("System Manager", "Job Manager", "Job User")
+SMUGGLED = '<img src=x onerror="window.pwned = 1">'
+USERS_ROWS = (
+    ("User Permission", "user"),
+    ("Has Role", "parent"),
+    ("Notification Settings", "name"),
+    ("User", "name"),
+)
 
 
 FAILED = pytest.StashKey[bool]()
@@ -71,57 +80,61 @@ def other(tenants: tuple[str, str]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def logged_in(browser: Any, tenants: tuple[str, str]) -> Iterator[dict[str, Any]]:
-    """A browser's context for each kind of user."""
+def desks(browser: Any, tenants: tuple[str, str]) -> Iterator[Callable[[str], Desk]]:
+    """Desk as a user of each kind sees it, opened when it is first asked for."""
     people.user()  # the first System User of a site is made System Manager by Frappe
-    contexts: dict[str, Any] = {}
-    users = {}
-    for kind in KINDS:
-        users[kind] = people.user(kind, organizations=() if kind == "System Manager" else tenants[:1])
-        frappe.db.set_value("User", users[kind], "first_name", '<img src=x onerror="window.pwned = 1">')
-        create_notification_settings(users[kind])  # Desk does not open without them
-        password = secrets.token_hex(16)
-        update_password(users[kind], password)
-        frappe.db.commit()
-        contexts[kind] = browser.new_context(viewport={"width": 1400, "height": 900})
-        contexts[kind].grant_permissions(["clipboard-read", "clipboard-write"])
-        answer = contexts[kind].request.post(
-            f"{os.environ['JOB_ENGINE_SITE_URL']}/api/method/login", form={"usr": users[kind], "pwd": password}
-        )
-        assert answer.ok, answer.text()
-    contexts["users"] = users
-    yield contexts
-    for kind in KINDS:
-        contexts[kind].close()
+    opened: dict[str, Desk] = {}
+
+    def of(kind: str) -> Desk:
+        if kind not in opened:
+            opened[kind] = log_in(browser, kind, () if kind == "System Manager" else tenants[:1])
+        return opened[kind]
+
+    yield of
+    for desk in opened.values():
+        desk.context.close()
     frappe.db.rollback()
     frappe.set_user("Administrator")
-    for doctype, column in (
-        ("User Permission", "user"),
-        ("Has Role", "parent"),
-        ("Notification Settings", "name"),
-        ("User", "name"),
-    ):
-        frappe.db.delete(doctype, {column: ["in", list(users.values())]})
-    frappe.db.sql("DELETE FROM `__Auth` WHERE doctype = 'User' AND name IN %(users)s", {"users": list(users.values())})
+    users = [desk.user for desk in opened.values()]
+    for doctype, column in USERS_ROWS if users else ():
+        frappe.db.delete(doctype, {column: ["in", users]})
+    if users:
+        frappe.db.sql("DELETE FROM `__Auth` WHERE doctype = 'User' AND name IN %(users)s", {"users": users})
     frappe.db.commit()
 
 
+def log_in(browser: Any, kind: str, organizations: tuple[str, ...]) -> Desk:
+    frappe.set_user("Administrator")
+    user, password = people.user(kind, organizations=organizations), secrets.token_hex(16)
+    frappe.db.set_value("User", user, "first_name", SMUGGLED)
+    create_notification_settings(user)  # Desk does not open without them
+    update_password(user, password)
+    frappe.db.commit()
+    context = browser.new_context(viewport={"width": 1400, "height": 900})
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    url = f"{os.environ['JOB_ENGINE_SITE_URL']}/api/method/login"
+    answer = context.request.post(url, form={"usr": user, "pwd": password})
+    assert answer.ok, answer.text()
+    return Desk(context, user, kind)
+
+
 @pytest.fixture
-def desk_of(logged_in: dict[str, Any], request: Any, tmp_path: Path) -> Iterator[Callable[[str], Desk]]:
-    """Desk as a user of one kind sees it."""
-    opened: list[Desk] = []
+def desk_of(desks: Callable[[str], Desk], request: Any, tmp_path: Path) -> Iterator[Callable[[str], Desk]]:
+    used: dict[str, Desk] = {}
 
     def of(kind: str) -> Desk:
-        opened.append(Desk(logged_in[kind], logged_in["users"][kind]))
-        return opened[-1]
+        if kind not in used:
+            used[kind] = desks(kind).begin()
+        return used[kind]
 
     yield of
     if request.node.stash.get(FAILED, False):
-        for i, desk in enumerate(opened):
-            desk.page.screenshot(path=tmp_path / f"desk-{i}.png")
-            print(f"The page is shown in {tmp_path}/desk-{i}.png; errors of the page: {desk.errors}")
-    for desk in opened:
-        desk.close()
+        for kind, desk in used.items():
+            picture = tmp_path / f"{kind}.png"
+            desk.page.screenshot(path=picture)
+            print(f"What the {kind} saw is in {picture}; errors of the page: {desk.errors}")
+    for desk in used.values():
+        desk.end()
 
 
 @pytest.fixture(params=KINDS)
@@ -133,3 +146,13 @@ def desk(request: Any, desk_of: Callable[[str], Desk]) -> Desk:
 @pytest.fixture
 def managers_desk(desk_of: Callable[[str], Desk]) -> Desk:
     return desk_of("Job Manager")
+
+
+@pytest.fixture
+def runner(ours: str, monkeypatch: pytest.MonkeyPatch) -> running.Bench:
+    """Runs jobs of our organization in this process, one after the other, so that they have a past."""
+    make_effects_table()
+    frappe.db.commit()
+    monkeypatch.setattr(wakeups, "check_queue", lambda queue: None)
+    monkeypatch.setattr(wakeups, "wake", lambda *args, **kwargs: True)
+    return running.Bench(ours)

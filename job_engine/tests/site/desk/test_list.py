@@ -1,14 +1,21 @@
-"""The list of jobs in Desk."""
+"""The list of jobs in Desk, as each kind of user sees it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
 
 import frappe
+import pytest
 
+from job_engine.core.job import Outcome
+from job_engine.core.states import Status
+from job_engine.site import engine
+from job_engine.site.realtime import Publisher
 from job_engine.tests.site import people
+from job_engine.tests.site.bench_workers import BenchWorkers
 from job_engine.tests.site.desk.browsing import Desk
+from job_engine.tests.site.desk.conftest import KINDS
 
 
 def test_a_row_tells_what_people_need(desk: Desk, ours: str):
@@ -17,15 +24,124 @@ def test_a_row_tells_what_people_need(desk: Desk, ours: str):
     running = people.job(ours, status="Running", attempts=1, progress=45, progress_message="Page 5 of 11")
     frappe.db.commit()
 
-    desk.list(f"organization={frappe.utils.quoted(ours)}")
+    page = desk.list(organization=ours)
 
-    desk.row(running).wait_for()
+    assert set(desk.rows()) == {failed, running}
     shown = desk.row(failed).inner_text()
-    assert "2 of 5" in shown
-    assert "in 4 min" in shown
-    assert "test_type" in shown
-    assert ours in shown
-    desk.status_in_row(failed, "Failed")
+    for text in ("test_type", ours, "Failed", "2 of 5", "in 4 min"):
+        assert text in shown
     bar = desk.row(running).get_by_role("progressbar")
     assert bar.get_attribute("aria-valuenow") == "45"
-    desk.page.screenshot(path="/tmp/list.png")
+    header = page.locator(".list-row-head:visible").inner_text()
+    for title in ("Job Type", "Status", "Organization", "Progress", "Attempts", "Next Try", "Age"):
+        assert title in header
+
+
+def test_the_views(desk: Desk, ours: str):
+    dead = people.job(ours, status="Dead Letter")
+    running = people.job(ours, status="Running")
+    waiting = {people.job(ours, status=status) for status in ("Pending", "Queued", "Failed", "Timed Out")}
+    mine = people.job(ours, user=desk.user)
+    frappe.db.commit()
+    page = desk.list(organization=ours)
+
+    for view, expected in {"dead_letter": {dead}, "running": {running}, "waiting": waiting, "mine": {mine}}.items():
+        page.locator(f'.je-views:visible [data-view="{view}"]').click()
+        page.locator(f'.je-views:visible [data-view="{view}"][aria-pressed="true"]').wait_for()
+        desk.until(f"cur_list.data.some((doc) => doc.name === '{min(expected)}')")
+        shown = set(desk.rows())
+        assert expected <= shown
+        if desk.kind != "System Manager":  # who sees what others on the site have
+            assert shown == expected
+
+
+def test_rows_move_without_a_reload_for_everybody_who_may_see_them(
+    desk_of: Callable[[str], Desk], ours: str, workers: BenchWorkers
+):
+    job = workers.enqueue("test.sleep", {"seconds": 3.0, "steps": 10}, organization=ours)
+    desks = [desk_of(kind) for kind in KINDS]
+    for desk in desks:
+        desk.list(organization=ours)
+        desk.until_row_says(job.name, "Queued")
+        desk.page.evaluate("() => { window.je_same_page = true; }")
+        desk.page.route("**/*reportview*", lambda route: route.abort())  # from here on, only events can bring it
+
+    workers.start()
+
+    for desk in desks:
+        desk.row(job.name).get_by_role("progressbar").wait_for()
+        first = int(desk.row(job.name).get_by_role("progressbar").get_attribute("aria-valuenow"))
+        desk.until(f"+($('.list-row-container:visible [role=progressbar]').attr('aria-valuenow') ?? 101) > {first}")
+    for desk in desks:
+        desk.until_row_says(job.name, "Completed")
+        assert desk.page.evaluate("window.je_same_page")
+        desk.page.unroute("**/*reportview*")
+
+
+def test_a_new_job_appears_by_itself(managers_desk: Desk, ours: str):
+    managers_desk.list(organization=ours)
+    assert managers_desk.rows() == []
+
+    job = engine().enqueue("test.noop", organization=ours, run_after=3600)
+    frappe.db.commit()
+
+    managers_desk.row(job.name).wait_for()
+
+
+def test_a_flood_of_events_is_no_flood_of_requests(managers_desk: Desk, ours: str):
+    managers_desk.list(organization=ours)
+    asked: list[str] = []
+    managers_desk.page.on("request", lambda r: asked.append(r.url) if "/api/" in r.url else None)
+    publisher = Publisher(engine().store)
+
+    for i in range(20):
+        publisher.ended([_ended(f"flood-{i}-{n}", ours) for n in range(500)])
+    publisher.flush()
+    managers_desk.page.evaluate("() => { window.je_refreshes = cur_list.je_live.refreshes; }")
+    managers_desk.until("cur_list.je_live.heard >= 100 && !cur_list.je_live.is_stale")
+
+    # One for the list and one for its count, at most once in four seconds.
+    assert managers_desk.page.evaluate("cur_list.je_live.refreshes - window.je_refreshes") <= 2
+    assert len(asked) <= 6
+
+
+def _ended(name: str, organization: str) -> Outcome:
+    return Outcome(name, 1, Status.COMPLETED, 0.001, "test.noop", organization, max_attempts=5)
+
+
+def test_every_column_sorts_and_filters(managers_desk: Desk, ours: str):
+    jobs = [people.job(ours, attempts=n, progress=n * 10, status="Running") for n in (2, 3, 1)]
+    frappe.db.commit()
+    page = managers_desk.list(organization=ours)
+
+    for column in ("attempts", "progress", "run_after", "creation", "job_type", "organization", "status"):
+        page.evaluate("(column) => cur_list.on_sort_change(column, 'asc')", column)
+        managers_desk.until(f"cur_list.data.length === 3 && cur_list.sort_by === '{column}'")
+    page.evaluate("() => cur_list.on_sort_change('attempts', 'desc')")
+    managers_desk.until("cur_list.data[0]?.attempts === 3")
+    assert managers_desk.rows() == [jobs[1], jobs[0], jobs[2]]
+
+    managers_desk.list(organization=ours, attempts=[">", 1])
+    assert set(managers_desk.rows()) == {jobs[0], jobs[1]}
+    page.evaluate("() => cur_list.on_sort_change('creation', 'desc')")
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_list_can_be_used_by_keyboard_and_fits_a_phone(managers_desk: Desk, ours: str, width: int):
+    job = people.job(ours, status="Dead Letter", last_error="x" * 300)
+    frappe.db.commit()
+    page = managers_desk.page
+    page.set_viewport_size({"width": width, "height": 800})
+    managers_desk.list(organization=ours)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert "Dead Letter" in managers_desk.row(job).inner_text()
+
+    page.keyboard.press("Escape")
+    page.evaluate("() => document.activeElement?.blur()")
+    page.keyboard.press("ArrowDown")
+    managers_desk.until("document.activeElement.matches('.list-row-container')")
+    page.keyboard.press("Enter")
+
+    managers_desk.until(f"cur_frm?.je_form?.job?.name === '{job}'")
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.set_viewport_size({"width": 1400, "height": 900})
