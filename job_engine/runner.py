@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -130,14 +131,18 @@ class Runner:
                 self.group.add(outcome)
             raise
 
-    def forget_lost(self, held: set[tuple[str, int]]) -> None:
-        """Do not start what has been taken from this worker in the meantime."""
+    def forget_lost(self, lost: Sequence[Job]) -> None:
+        """Do not start these claims, which have been taken from this worker in the meantime, or have ended.
+
+        By identity: a job may since have been given back and claimed anew, and that claim is not lost.
+        """
+        gone = {id(job) for job in lost}
         for job in list(self.claimed):
-            if (job.name, job.attempts) not in held:
+            if id(job) in gone:
                 try:
                     self.claimed.remove(job)
-                except ValueError:
-                    pass  # started just now; its own fence will tell
+                except (ValueError, IndexError):
+                    pass  # it, or one before it, was started just now; its own fence will tell
 
     # One job
 

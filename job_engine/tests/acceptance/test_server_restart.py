@@ -54,8 +54,5 @@ def test_a_restart_in_the_middle_of_a_drain_loses_nothing_and_doubles_nothing(
     # The same processes as before: nobody died of it.
     assert pool.is_alive and pool.workers() == workers
     assert not pool.crashes()
-    # An outage is nobody's fault: at most the jobs of one batch for each worker, rescued before it was back, are charged, once.
-    outcomes = Counter(outcome(engine, answer) for answer in made)
-    assert {status for status, _ in outcomes} == {Status.COMPLETED}
-    assert max(attempts for _, attempts in outcomes) <= 2
-    assert outcomes[Status.COMPLETED, 1] > JOBS // 2
+    # An outage is nobody's fault: no attempt is charged for it.
+    assert Counter(outcome(engine, answer) for answer in made) == {(Status.COMPLETED, 1): JOBS}
