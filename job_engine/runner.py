@@ -90,6 +90,7 @@ class Runner:
         if self._claim_in_doubt:
             settle(self.engine, self.worker_id, None, 0, None, reason="its claim was committed unheard of")
             self._claim_in_doubt = False
+        self._outage = None  # it may have ended the last batch in another way before anybody looked
         jobs = self._claim_once(limit)
         if not jobs and self.group.has_unwritten:
             self.group.write()  # what this worker has finished may make room for more, or unblock some
