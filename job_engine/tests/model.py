@@ -110,7 +110,10 @@ class Model:
         for job in expired:
             exhausted = job.attempts >= job.max_attempts
             job.lost += 1
-            self._leave(job, S.CANCELED if job.cancel_wanted else S.DEAD_LETTER if exhausted else S.QUEUED, now)
+            status = S.CANCELED if job.cancel_wanted else S.DEAD_LETTER if exhausted else S.QUEUED
+            if status is S.QUEUED:
+                job.run_after = now
+            self._leave(job, status, now)
         return len(expired)
 
     def promote(self, now: datetime) -> int:
