@@ -112,7 +112,7 @@ class Model:
             job.lost += 1
             status = S.CANCELED if job.cancel_wanted else S.DEAD_LETTER if exhausted else S.QUEUED
             if status is S.QUEUED:
-                job.run_after = now
+                job.run_after = now  # behind those that wait: it may be what killed its worker
             self._leave(job, status, now)
         return len(expired)
 
