@@ -178,7 +178,7 @@ class Group:
     @property
     def has_returned(self) -> bool:
         """Something is finished that is not even on its way."""
-        return bool(self._outcomes)
+        return bool(self._outcomes) or self._courier.has_failed
 
     @property
     def has_unwritten(self) -> bool:

@@ -44,7 +44,7 @@ class Keeper:
         self._runner = runner
         self._settings = runner.engine.settings
         self._exit_when_overdue = exit_when_overdue
-        self._held: list[str] = []
+        self._held: Sequence[Job] = ()
         self._wake = threading.Event()  # set while a batch is held
         self._closing = threading.Event()
         self._thread: threading.Thread | None = None
@@ -53,7 +53,7 @@ class Keeper:
 
     @contextmanager
     def holding(self, jobs: Sequence[Job]) -> Iterator[None]:
-        self._held = [job.name for job in jobs]
+        self._held = jobs
         self._heartbeat_at = time.monotonic() + self._settings.beat_seconds
         if self._thread is None:
             self._thread = threading.Thread(target=self._loop, name="job-engine-keeper", daemon=True)
@@ -63,7 +63,7 @@ class Keeper:
             yield
         finally:
             self._wake.clear()
-            self._held = []
+            self._held = ()
 
     def leave_supervision(self) -> None:
         """The supervisor is gone: from now on this keeper itself ends a process whose handler will not stop."""
@@ -130,8 +130,10 @@ class Keeper:
         return now - self._stop_at
 
     def _extend_leases(self, attempt: Attempt | None) -> None:
-        held = {(h.name, h.attempt): h for h in self._runner.engine.store.heartbeat(self._runner.worker_id, self._held)}
-        self._runner.forget_lost(set(held))
+        asked = self._held  # the runner may go on to its next batch while the database answers
+        answer = self._runner.engine.store.heartbeat(self._runner.worker_id, [job.name for job in asked])
+        held = {(h.name, h.attempt): h for h in answer}
+        self._runner.forget_lost([job for job in asked if (job.name, job.attempts) not in held])
         if attempt is None or self._runner.attempt is not attempt:
             return
         mine = held.get((attempt.job.name, attempt.job.attempts))

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,7 @@ class Runner:
         if self._claim_in_doubt:
             settle(self.engine, self.worker_id, None, 0, None, reason="its claim was committed unheard of")
             self._claim_in_doubt = False
+        self._outage = None  # it may have ended the last batch in another way before anybody looked
         jobs = self._claim_once(limit)
         if not jobs and self.group.has_unwritten:
             self.group.write()  # what this worker has finished may make room for more, or unblock some
@@ -128,14 +130,18 @@ class Runner:
                 self.group.add(outcome)
             raise
 
-    def forget_lost(self, held: set[tuple[str, int]]) -> None:
-        """Do not start what has been taken from this worker in the meantime."""
+    def forget_lost(self, lost: Sequence[Job]) -> None:
+        """Do not start these claims, which have been taken from this worker in the meantime, or have ended.
+
+        By identity: a job may since have been given back and claimed anew, and that claim is not lost.
+        """
+        gone = {id(job) for job in lost}
         for job in list(self.claimed):
-            if (job.name, job.attempts) not in held:
+            if id(job) in gone:
                 try:
                     self.claimed.remove(job)
-                except ValueError:
-                    pass  # started just now; its own fence will tell
+                except (ValueError, IndexError):
+                    pass  # it, or one before it, was started just now; its own fence will tell
 
     # One job
 

@@ -50,14 +50,19 @@ def finish(session: Session, worker_id: str, outcomes: Sequence[Outcome], now: d
     for outcome in outcomes:
         check(outcome.name, Status.RUNNING, outcome.status)
     outcomes = _final(session, outcomes)
-    owned: set[str] = set()
+    written: list[Outcome] = []
+    lost: set[str] = set()
     for batch in _batches(outcomes):
-        owned.update(_write(session, worker_id, batch, now))
-    written = [o for o in outcomes if o.name in owned]
+        owned = set(_write(session, worker_id, batch, now))
+        for outcome in batch:
+            if outcome.name in owned:
+                written.append(outcome)
+            else:
+                lost.add(outcome.name)  # also where an earlier batch has ended the attempt: it ends once
     logbook.record_outcomes(session, written, worker_id, now)
     stats.record_outcomes(session, written, worker_id, now)
     _tell_dependents(session, written, now)
-    return {o.name for o in outcomes} - owned
+    return lost
 
 
 def _final(session: Session, outcomes: Sequence[Outcome]) -> list[Outcome]:

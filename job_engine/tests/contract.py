@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from job_engine.core.errors import IllegalTransition, InvalidJob, JobNotFound, LeaseLost, UnknownParent
-from job_engine.core.job import Job
+from job_engine.core.job import Job, Outcome
 from job_engine.core.registry import Registry
 from job_engine.core.states import CANCELABLE, ENDED, RETRYABLE, Status
 from job_engine.engine import Engine
@@ -230,6 +230,18 @@ class StoreContract:
                 return False
 
         assert sum(at_once([end] * 5, after=case.store.close)) == 1
+        check_ledger(case.engine)
+
+    def test_of_two_ends_of_one_attempt_in_one_call_one_is_written_and_the_other_is_told_as_lost(
+        self, case: Case
+    ) -> None:
+        name, worker, attempt = case.claimed()
+        ends = [
+            Outcome(name, attempt, Status.QUEUED, 0.0, "work", give_back=True, reason="given back"),
+            Outcome(name, attempt, Status.COMPLETED, 1.0, "work"),
+        ]
+        assert case.store.finish(worker, ends) == {name}
+        assert case.status(name) is Status.QUEUED
         check_ledger(case.engine)
 
     # End attempts

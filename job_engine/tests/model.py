@@ -160,7 +160,7 @@ class Model:
             self.completions[job.name] = self.completions.get(job.name, 0) + 1
             for child in children:
                 if child in self.due(now):
-                    child.status = S.QUEUED
+                    child.status, child.run_after = S.QUEUED, now  # it waited for its parent until this moment
         elif status is S.CANCELED:
             for child in children:
                 if child.status in WAITING | {S.QUEUED}:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -11,6 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from job_engine.tests.acceptance.fleet import all_pids, is_alive, kill, parent_of
+from job_engine.tests.acceptance.waiting import until
 
 _SCRIPT = Path(__file__).parents[3] / "scripts" / "services"
 
@@ -29,6 +34,19 @@ class OwnServer:
 
     def stop(self) -> None:
         self._call("stop")
+
+    def kill(self) -> None:
+        """With SIGKILL, every process of it: none can finish, flush or say anything any more."""
+        pid = re.search(r"pid (\d+)", self._call("status"))
+        assert pid is not None
+        server = int(pid[1])
+        kill(server, signal.SIGSTOP)  # so that it neither starts other processes meanwhile nor tells them anything
+        processes = [*(child for child in all_pids() if parent_of(child) == server), server]
+        for process in processes:
+            kill(process, signal.SIGKILL)
+        until(lambda: not any(map(is_alive, processes)), "the killed server to end")
+        # Where there is no init to collect the dead, PostgreSQL takes the process that its lock file names for a living one.
+        (self._folder / self._kind / "data" / "postmaster.pid").unlink(missing_ok=True)
 
     def is_installed(self) -> bool:
         return _SCRIPT.exists() and "not installed" not in self._call("status", check=False)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from job_engine import JobContext
+from job_engine import JobContext, Snooze
 from job_engine.core.errors import JobEngineError, StoreUnavailable
 from job_engine.core.registry import Registry
 from job_engine.core.states import Status
@@ -220,6 +220,63 @@ def test_what_the_courier_could_not_write_is_written_later(
     runner.group.write_if_due()
     until(lambda: engine.get(job.name).status is Status.COMPLETED, "the outcome to be written")
     assert engine.get(job.name).attempts == 1
+    check_ledger(engine)
+
+
+def test_a_return_that_was_committed_unheard_of_does_not_return_the_next_claim(
+    engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A claim that is given back is not counted, so that the next one has its number: both must not end by one outcome."""
+    monkeypatch.setattr(engine.store.dialect, "one_writer", False)
+    finish = engine.store.finish
+
+    def finish_and_lose_the_answer(*arguments: Any) -> Any:
+        finish(*arguments)
+        monkeypatch.setattr(engine.store, "finish", finish)
+        raise StoreUnavailable("the connection died after the commit")
+
+    monkeypatch.setattr(engine.store, "finish", finish_and_lose_the_answer)
+    runs: list[int] = []
+
+    @registry.job("poll")
+    def poll(ctx: JobContext) -> None:
+        runs.append(ctx.attempt)
+        if len(runs) == 1:
+            raise Snooze(0)
+        write(ctx)
+
+    job = engine.enqueue("poll")
+    runner = engine._runner(None)
+    assert runner.run_batch(1) == 1
+    until(lambda: runner.group.is_due or not runner.group.has_unwritten, "the courier to fail")
+    engine.run_once()
+    assert runs == [1, 1]
+    assert effects(engine) == [job.name]
+    after = engine.get(job.name)
+    assert (after.status, after.attempts) == (Status.COMPLETED, 1)
+    check_ledger(engine)
+
+
+def test_an_outage_that_is_over_does_not_end_the_next_batch(
+    engine: Engine, registry: Registry, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[BaseException] = [StoreUnavailable("restarting")]
+
+    @registry.job("step", commit="Each", dedup_window=0)
+    def step() -> None:
+        if answers:
+            raise answers.pop()
+
+    jobs = [engine.enqueue("step") for _ in range(3)]
+    with monkeypatch.context() as away, pytest.raises(StoreUnavailable):
+        # The job is not to blame, and what became of it cannot be written either.
+        away.setattr(engine.store.connections, "is_reachable", lambda: False)
+        away.setattr(finishing, "finish", fails_once(finishing.finish, StoreUnavailable("restarting")))
+        engine.run_once()
+    assert engine.run_once() == len(jobs)
+    for job in jobs:
+        after = engine.get(job.name)
+        assert (after.status, after.attempts) == (Status.COMPLETED, 1)
     check_ledger(engine)
 
 
