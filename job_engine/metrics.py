@@ -19,6 +19,8 @@ WINDOW = timedelta(hours=1)
 # An attempt that ends in Queued lost its worker; what was given back is not counted.
 _ATTEMPT_ENDS = (Status.COMPLETED, Status.FAILED, Status.TIMED_OUT, Status.DEAD_LETTER, Status.QUEUED)
 
+_ENDED_EVENTS = sorted({event(status) for status in ENDED for event in (stats.entered, stats.left)})
+
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
@@ -43,7 +45,7 @@ def read_metrics(engine: Engine, organization: str | None) -> Metrics:
     with engine.store.session() as session:
         lanes = [(n, c) for n, c in measuring.waiting_lanes(session) if organization in (None, n.organization)]
         live = measuring.count_live(session, organization)
-        ever = measuring.totals(session, organization, None)
+        ever = measuring.sums_by_event(session, organization, _ENDED_EVENTS)
         hour = measuring.totals(session, organization, now - WINDOW)
         oldest = measuring.oldest_queued(session, [lane for lane, _ in lanes])
     completed = _histogram(hour, str(Status.COMPLETED))
@@ -82,14 +84,11 @@ def percentile(histogram: Mapping[int, int], share: float) -> float | None:
     return stats.BOUNDS[-1]
 
 
-def _by_status(live: Mapping[str, int], queued: int, ever: list[tuple[str, str, int, int, float]]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for _, event, _, n, _ in ever:
-        sums[event] = sums.get(event, 0) + n
+def _by_status(live: Mapping[str, int], queued: int, ever: Mapping[str, int]) -> dict[str, int]:
     counts = {str(s): live.get(str(s), 0) for s in Status if s not in ENDED}
     counts[str(Status.QUEUED)] = queued
     for status in ENDED:
-        counts[str(status)] = sums.get(stats.entered(status), 0) - sums.get(stats.left(status), 0)
+        counts[str(status)] = ever.get(stats.entered(status), 0) - ever.get(stats.left(status), 0)
     return {str(s): counts[str(s)] for s in Status}
 
 

@@ -68,7 +68,7 @@ def note(engine: SiteEngine, jobs: Sequence[Job], by: str) -> None:
     with engine.store.session() as session:
         session.execute(f"UPDATE {{job}} SET modified_by = %s WHERE {those}", [by, *names])
     realtime.changed(jobs, engine.store)
-    wakeups.after_commit({(job.queue, job.job_type) for job in jobs if job.status is Status.QUEUED})
+    wakeups.after_commit({(job.queue, job.job_type) for job in jobs if job.status is Status.QUEUED}, engine.registry)
 
 
 def wake_after_commit(engine: SiteEngine) -> None:

@@ -69,7 +69,7 @@ class SiteEngine(Engine):
         jobs = self.store.insert(new)
         created = [job for job in jobs if job.created]
         if created:
-            enqueued.note(created)
+            enqueued.note(created, self.registry)
             realtime.changed(created, self.store)
         return jobs
 

@@ -9,14 +9,15 @@ import frappe
 from job_engine.core.job import Job
 from job_engine.core.states import Status
 from job_engine.site import tenancy, wakeups
+from job_engine.site.job_types import SiteRegistry
 
 
-def note(created: Sequence[Job]) -> None:
+def note(created: Sequence[Job], known: SiteRegistry) -> None:
     """Jobs were inserted by the caller's transaction."""
     first = created[0]
     if not tenancy.may_act_for(first.user or "Administrator", first.organization):
         _trust(created)
-    wakeups.after_commit({(job.queue, job.job_type) for job in created if job.status is Status.QUEUED})
+    wakeups.after_commit({(job.queue, job.job_type) for job in created if job.status is Status.QUEUED}, known)
 
 
 def _trust(created: Sequence[Job]) -> None:

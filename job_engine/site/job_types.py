@@ -98,6 +98,7 @@ class SiteRegistry(Registry):
         super().__init__()
         self._code = code
         self._apps = frozenset(frappe.get_installed_apps())
+        self._made: dict[str, tuple[dict[str, Any], JobType]] = {}  # types with the overrides they were made from
 
     def get(self, name: str) -> JobType | None:
         found = self._code.get(name)
@@ -128,7 +129,12 @@ class SiteRegistry(Registry):
 
     def _in_force(self, job_type: JobType) -> JobType:
         policy = Overrides.current().policies.get(job_type.name)
-        return job_type.evolve(**policy) if policy else job_type
+        if not policy:
+            return job_type
+        known = self._made.get(job_type.name)
+        if known is None or known[0] is not policy:
+            known = self._made[job_type.name] = policy, job_type.evolve(**policy)
+        return known[1]
 
 
 def load() -> None:

@@ -54,9 +54,8 @@ class WakeUp:
         wake(self.queue, self.alone)
 
 
-def after_commit(queues_and_types: Collection[tuple[str, str]]) -> None:
+def after_commit(queues_and_types: Collection[tuple[str, str]], known: SiteRegistry) -> None:
     """Wake runners for jobs of these (queue, type) when the caller commits."""
-    known = SiteRegistry()
     for wanted in {WakeUp(queue, known.is_isolated(job_type)) for queue, job_type in queues_and_types}:
         if wanted not in frappe.db.after_commit._functions:
             frappe.db.after_commit.add(wanted)

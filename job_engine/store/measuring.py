@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -42,6 +43,15 @@ def count_live(session: Session, organization: str | None) -> dict[str, int]:
         parameters,
     )
     return {"Running": running, **dict(rows)}
+
+
+def sums_by_event(session: Session, organization: str | None, events: Sequence[str]) -> dict[str, int]:
+    """How often each of these was counted since ever."""
+    those, parameters = session.dialect.among("event", events)
+    if organization is not None:
+        those, parameters = f"{those} AND organization = %s", [*parameters, organization]
+    rows = session.rows(f"SELECT event, SUM(n) FROM {{stat}} WHERE {those} GROUP BY event", parameters)
+    return {event: int(n) for event, n in rows}
 
 
 def totals(

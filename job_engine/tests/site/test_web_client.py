@@ -72,7 +72,9 @@ def open_page(browser: Any, page_url: str, connected: str) -> Iterator[Callable[
 
 
 def wait_for(page: Any, condition: str) -> None:
-    page.wait_for_function(f"() => {{ const text = (id) => document.getElementById(id).textContent; return {condition}; }}")
+    page.wait_for_function(
+        f"() => {{ const text = (id) => document.getElementById(id).textContent; return {condition}; }}"
+    )
 
 
 def test_progress_moves_without_a_reload_and_the_end_is_shown(workers: BenchWorkers, open_page: Any):

@@ -93,6 +93,16 @@ class LiveList {
 		this.waiting = setTimeout(() => this.refresh(), Math.max(300, this.next_refresh - Date.now()));
 	}
 
+	// Frappe's own refresh drops what comes soon after another; here the next one is far enough away.
+	async refresh_now() {
+		this.list.last_args = null;
+		try {
+			await frappe.views.ListView.prototype.refresh.call(this.list);
+		} catch {
+			this.is_stale = true; // no connection: the next event tries again
+		}
+	}
+
 	async refresh() {
 		this.waiting = null;
 		if (!this.is_shown || !this.is_stale) return;
@@ -105,7 +115,7 @@ class LiveList {
 		this.refreshes += 1;
 		const focused = document.activeElement?.closest?.(".list-row-container")?.querySelector("a[data-name]")?.dataset.name;
 		const start = Date.now();
-		await this.list.refresh();
+		await this.refresh_now();
 		this.next_refresh = Date.now() + Math.max(REFRESH_MS, LOAD * (Date.now() - start));
 		if (focused)
 			this.list.$result.find(`a[data-name="${CSS.escape(focused)}"]`).closest(".list-row-container").trigger("focus");

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-LIMIT = int(os.environ.get('L','40000'))  # milliseconds; a loaded machine is slow, and nothing here waits longer than it has to
+LIMIT = int(
+    os.environ.get("L", "40000")
+)  # milliseconds; a loaded machine is slow, and nothing here waits longer than it has to
 
 # Frappe drops a refresh that comes soon after another, so this one goes around that.
 SHOW_FILTERED = """async (filters) => {
@@ -44,7 +46,9 @@ class Desk:
 
     def end(self) -> None:
         """Leave nothing open, and nothing that somebody has smuggled in."""
-        self.page.evaluate("() => { window.cur_dialog?.hide(); document.querySelectorAll('.je-toast-close').forEach(b => b.click()); }")
+        self.page.evaluate(
+            "() => { window.cur_dialog?.hide(); document.querySelectorAll('.je-toast-close').forEach(b => b.click()); }"
+        )
         assert self.page.evaluate("window.pwned") is None, "what somebody wrote was run as code"
         assert self.errors == []
 

@@ -31,8 +31,12 @@ def test_everything_of_it_is_installed_with_the_app_and_goes_with_its_module():
         assert sorted(found) == sorted(names), doctype
 
 
+def box(page: Any, card: str) -> Any:
+    return page.locator(f".number-widget-box:has([title='{card}'])")
+
+
 def number(page: Any, card: str) -> str:
-    return page.locator(f".number-widget-box[data-widget-name='{card}'] .number").text_content().strip()
+    return box(page, card).locator(".number").text_content().strip()
 
 
 def open_workspace(desk: Desk) -> Any:
@@ -68,7 +72,7 @@ def test_an_operator_comes_from_it_to_the_monitor_and_the_dead_letters(desk_of: 
     desk = desk_of("System Manager")
     page = open_workspace(desk)
 
-    page.locator(".number-widget-box[data-widget-name='Dead Letters'] .widget-body").click()
+    box(page, "Dead Letters").locator(".widget-body").click()
     desk.until("window.cur_list && cur_list.doctype === 'Background Job'")
     desk.until("cur_list.filter_area.get().some((f) => f[1] === 'status' && f[3] === 'Dead Letter')")
     page.go_back()
