@@ -58,6 +58,17 @@ def fail(ctx: JobContext, error: str = "ValueError", message: str = "as asked fo
     }[error](message)
 
 
+@job("test.letter", dedup_window=0, idempotent=False)
+def send_letter(ctx: JobContext) -> None:
+    """Stands for what cannot be taken back."""
+
+
+@job("test.file", dedup_window=0)
+def make_file(ctx: JobContext, reference: str = "/files/report.pdf") -> dict[str, str]:
+    """Names its output."""
+    return {"file": reference}
+
+
 @job("test.sleep", dedup_window=0, timeout=60)
 def sleep(ctx: JobContext, seconds: float = 1.0, steps: int = 10) -> None:
     """Takes its time and tells how far it is."""

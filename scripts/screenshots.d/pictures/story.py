@@ -17,7 +17,7 @@ SHORT, LONG = 700, 2200  # milliseconds that a frame stays
 
 def take(page: Any) -> None:
     page.set_viewport_size(WINDOW)
-    browsing.open_desk(page, "background-job", "light", "frappe.ready_events !== undefined && frappe.csrf_token")
+    browsing.open_desk(page, "background-job", "light", "frappe.csrf_token && window.job_engine?.track")
     name = page.evaluate(
         """(params) => frappe.xcall("job_engine.api.submit_job",
             {job_type: "import_orders", organization: "Harbour Books", params}).then((job) => job.name)""",
@@ -29,8 +29,11 @@ def take(page: Any) -> None:
     frames += _while_running(page, 3)
     _until(page, "Dead Letter")
     frames.append((_frame(page), LONG))
-    page.get_by_role("button", name="Retry", exact=True).first.click()
-    _confirm(page)
+    page.locator(".page-actions:visible button:text-is('Retry'):visible").first.click()
+    confirm = page.locator(".modal.show .btn-modal-primary:visible")
+    confirm.wait_for()
+    frames.append((_frame(page), SHORT))
+    confirm.click()
     _until(page, "Running")
     frames += _while_running(page, 2)
     _until(page, "Completed")
@@ -39,15 +42,8 @@ def take(page: Any) -> None:
     _save(frames)
 
 
-def _confirm(page: Any) -> None:
-    """Some buttons ask once more."""
-    dialog = page.locator(".modal.show .btn-modal-primary")
-    if dialog.count():
-        dialog.first.click()
-
-
 def _until(page: Any, status: str) -> None:
-    page.wait_for_function("(status) => window.cur_frm && cur_frm.page.indicator?.text().trim() === status", arg=status)
+    page.wait_for_function("(status) => window.cur_frm?.je_form?.job?.status === status", arg=status)
 
 
 def _while_running(page: Any, n: int) -> list[tuple[Image.Image, int]]:

@@ -86,11 +86,12 @@ function test_run(frm) {
 				},
 			],
 			primary_action_label: __("Run"),
-			async primary_action({ organization, params }) {
+			primary_action({ organization, params }) {
 				const args = { job_type: frm.doc.name, organization, params };
-				const job = await job_engine.call("submit_job", args, { type: "POST" });
-				dialog.hide();
-				job_engine.track(job);
+				job_engine.call("submit_job", args, { type: "POST" }).then((job) => {
+					dialog.hide();
+					job_engine.track(job);
+				});
 			},
 		});
 		dialog.show();

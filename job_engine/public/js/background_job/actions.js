@@ -18,9 +18,15 @@ export function add_buttons(form) {
 	frm.add_custom_button(__("Copy as Code"), () => frappe.utils.copy_to_clipboard(code_of(job)));
 }
 
+// Resolves with whether it was done. Where it was not, Frappe has said why.
 async function change(form, method, args) {
-	await call(method, { name: form.job.name, ...args }, { type: "POST", freeze: true });
+	try {
+		await call(method, { name: form.job.name, ...args }, { type: "POST", freeze: true });
+	} catch {
+		return false;
+	}
 	form.frm.reload_doc();
+	return true;
 }
 
 function retry(form) {
@@ -45,8 +51,7 @@ function retry_changed(form) {
 		],
 		primary_action_label: __("Retry"),
 		async primary_action({ params }) {
-			await change(form, "retry_job", { params });
-			dialog.hide();
+			if (await change(form, "retry_job", { params })) dialog.hide();
 		},
 	});
 	dialog.show();

@@ -50,6 +50,16 @@ class BulkDialog {
 		this.preview();
 	}
 
+	// What fails was already said by Frappe; the dialog stays, so that it can be tried again.
+	async try(work) {
+		try {
+			await work();
+		} catch {
+			this.show(`<p>${escape(__("This did not work. Nothing that was done before is lost."))}</p>`);
+			this.dialog.enable_primary_action();
+		}
+	}
+
 	make() {
 		const choices = [
 			{ value: "checked", label: __("The {0} checked jobs", [this.names.length]) },
@@ -78,7 +88,7 @@ class BulkDialog {
 					  }
 					: { fieldname: "reason", fieldtype: "Data", label: __("Reason") },
 			],
-			primary_action: () => this.run(),
+			primary_action: () => this.try(() => this.run()),
 			primary_action_label: this.words.label(),
 		});
 		this.dialog.show();
@@ -89,7 +99,11 @@ class BulkDialog {
 		return checked ? { names: JSON.stringify(this.names) } : { filters: JSON.stringify(this.filters) };
 	}
 
-	async preview() {
+	preview() {
+		return this.try(() => this.count());
+	}
+
+	async count() {
 		const asked = (this.asked = this.chosen);
 		this.dialog.disable_primary_action();
 		this.show(`<p class="text-muted">${escape(__("Counting"))} ...</p>`);
