@@ -6,7 +6,6 @@ group back as a whole, effects and completions together, and its jobs run again.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import threading
 import time
@@ -284,8 +283,7 @@ class Group:
 
 
 def _given_back(outcome: Outcome) -> Outcome:
-    return dataclasses.replace(
-        outcome,
+    return outcome.evolve(
         status=Status.QUEUED,
         give_back=True,
         used_connection=False,
@@ -297,8 +295,7 @@ def _given_back(outcome: Outcome) -> Outcome:
 
 def _unwritable(outcome: Outcome, error: Exception) -> Outcome:
     text = describe(error)
-    return dataclasses.replace(
-        outcome,
+    return outcome.evolve(
         status=Status.DEAD_LETTER,
         give_back=False,
         used_connection=False,

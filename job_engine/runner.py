@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections import deque
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
@@ -221,7 +220,7 @@ class Runner:
         outcome = self.engine.judge(attempt.job, error, attempt.seconds)
         processed, failed = attempt.counts
         percent = attempt.percent if attempt.progress_was_told else None
-        return replace(outcome, progress=percent, progress_message=attempt.message, processed=processed, failed=failed)
+        return outcome.evolve(progress=percent, progress_message=attempt.message, processed=processed, failed=failed)
 
     def _is_outage(self, attempt: Attempt, error: BaseException) -> bool:
         """Whether the job failed because the engine's own database is away, which is nobody's fault but the database's."""
