@@ -125,15 +125,18 @@ class Group:
     def end(self, outcome: Outcome) -> None:
         """The outcome of the attempt that had the connection, if any: from now on both are committed together."""
         with self._lock:
-            self.add(outcome)
+            self._append(outcome)
             self._user = None
 
     def add(self, outcome: Outcome) -> None:
         """An outcome that has nothing to do with whoever has the connection."""
         with self._lock:
-            if not self._outcomes:
-                self._since = time.monotonic()
-            self._outcomes.append(outcome)
+            self._append(outcome)
+
+    def _append(self, outcome: Outcome) -> None:
+        if not self._outcomes:
+            self._since = time.monotonic()
+        self._outcomes.append(outcome)
 
     @property
     def is_due(self) -> bool:

@@ -193,13 +193,12 @@ class Runner:
             attempts.set_current(None)
 
     def _success(self, attempt: Attempt, result: Any) -> Outcome:
-        job = attempt.job
+        outcome = Outcome.of(attempt.job, Status.COMPLETED, attempt.seconds)
+        if result is None and attempt.is_plain:
+            return outcome  # as most are
         limit = self.engine.settings.payload_bytes
         processed, failed = attempt.counts
-        return Outcome.of(
-            job,
-            Status.COMPLETED,
-            attempt.seconds,
+        return outcome.evolve(
             result=None if result is None else canonical.encode(result, "result", limit, must_be_object=False),
             progress_message=attempt.message,
             processed=processed,
@@ -232,7 +231,10 @@ class Runner:
 
     def _record(self, attempt: Attempt, outcome: Outcome) -> None:
         slow = outcome.duration > self.engine.settings.group_seconds
-        (self._slow_types.add if slow else self._slow_types.discard)(attempt.job.job_type)
+        if slow:
+            self._slow_types.add(attempt.job.job_type)
+        elif self._slow_types:
+            self._slow_types.discard(attempt.job.job_type)
         self.group.end(outcome)  # also of a job that was lost: the fence, not this worker, decides
         if not attempt.lost:
             tell(attempt.job, outcome)

@@ -1,7 +1,7 @@
 """A job as a frozen value. Its attributes are the columns of the store and the field names of the doctype.
 
 `Job` and `Outcome` are made for every job that runs, and so are named tuples: a frozen dataclass of as many fields takes five
-times as long to make, which was a quarter of what a quick job cost the worker.
+times as long to make, which a worker that drains quick jobs would feel.
 """
 
 from __future__ import annotations
