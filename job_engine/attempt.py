@@ -56,6 +56,11 @@ class Attempt:
         self.uses_connection = False
 
     @property
+    def is_plain(self) -> bool:
+        """The handler has told nothing and written nothing through the engine."""
+        return self.message is None and not self.uses_connection and self.counts == (None, None)
+
+    @property
     def seconds(self) -> float:
         return time.monotonic() - self.started
 

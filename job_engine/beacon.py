@@ -14,10 +14,13 @@ from dataclasses import dataclass
 
 from job_engine.core.errors import Interrupt, JobCanceled, JobLeaseLost, JobTimeout, WorkerStopping
 
-_LAYOUT = struct.Struct("<qd140p")  # attempt, deadline (0: none), name
-_CONDEMNED = struct.Struct("<dBq28p")  # when to kill, why, which attempt of which job
-_SIZE = 256
+_RUNNING = "qd140p"  # attempt, deadline (0: none), name
+_DOOM = "dBq28p"  # when to kill, why, which attempt of which job
 _CONDEMNED_AT = 192
+_SIZE = 256
+_LAYOUT = struct.Struct(f"<{_RUNNING}")
+_CONDEMNED = struct.Struct(f"<{_DOOM}")
+_WHOLE = struct.Struct(f"<{_RUNNING}{_CONDEMNED_AT - _LAYOUT.size}x{_DOOM}")
 _WHY: tuple[type[Interrupt], ...] = (JobTimeout, JobCanceled, WorkerStopping, JobLeaseLost)
 # A guard reads the same memory without importing this module.
 LAYOUT_FOR_GUARDS = (_LAYOUT.format, _CONDEMNED.format, str(_CONDEMNED_AT), ",".join(why.__name__ for why in _WHY))
@@ -50,8 +53,7 @@ class Beacon:
             yield file.fileno()
 
     def show(self, name: str, attempt: int, deadline: float | None) -> None:
-        _CONDEMNED.pack_into(self._memory, _CONDEMNED_AT, 0.0, 0, 0, b"")
-        _LAYOUT.pack_into(self._memory, 0, attempt, deadline or 0.0, name.encode())
+        _WHOLE.pack_into(self._memory, 0, attempt, deadline or 0.0, name.encode(), 0.0, 0, 0, b"")
 
     def hide(self) -> None:
         self.show("", 0, None)

@@ -19,6 +19,7 @@ class Courier:
         self._worker_id = worker_id
         self._thread: ThreadPoolExecutor | None = None
         self._group: tuple[list[Outcome], Future[set[str]]] | None = None
+        self.has_failed = False  # the group on its way: a plain attribute, since the runner looks after every job
 
     @property
     def is_away(self) -> bool:
@@ -29,15 +30,19 @@ class Courier:
     def has_arrived(self) -> bool:
         return self._group is None or self._group[1].done()
 
-    @property
-    def has_failed(self) -> bool:
-        return self._group is not None and self._group[1].done() and self._group[1].exception() is not None
-
     def take(self, outcomes: list[Outcome]) -> None:
         assert self._group is None, "one at a time"
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "job-engine-courier")
-        self._group = outcomes, self._thread.submit(self._store.finish, self._worker_id, outcomes)
+        self.has_failed = False
+        self._group = outcomes, self._thread.submit(self._deliver, outcomes)
+
+    def _deliver(self, outcomes: list[Outcome]) -> set[str]:
+        try:
+            return self._store.finish(self._worker_id, outcomes)
+        except BaseException:
+            self.has_failed = True
+            raise
 
     def arrive(self) -> list[Outcome]:
         """Wait for the group that is on its way. Returns what could not be written."""
@@ -50,6 +55,7 @@ class Courier:
         except Exception as error:
             log.warning("A group of finished jobs could not be written and is tried again: %s", error)
             returned = outcomes
+        self.has_failed = False
         self._group = None  # not before: an interruption of the wait must not forget it
         return returned
 

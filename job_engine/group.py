@@ -6,7 +6,6 @@ group back as a whole, effects and completions together, and its jobs run again.
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import threading
 import time
@@ -133,15 +132,18 @@ class Group:
     def end(self, outcome: Outcome) -> None:
         """The outcome of the attempt that had the connection, if any: from now on both are committed together."""
         with self._lock:
-            self.add(outcome)
+            self._append(outcome)
             self._user = None
 
     def add(self, outcome: Outcome) -> None:
         """An outcome that has nothing to do with whoever has the connection."""
         with self._lock:
-            if not self._outcomes:
-                self._since = time.monotonic()
-            self._outcomes.append(outcome)
+            self._append(outcome)
+
+    def _append(self, outcome: Outcome) -> None:
+        if not self._outcomes:
+            self._since = time.monotonic()
+        self._outcomes.append(outcome)
 
     @property
     def is_due(self) -> bool:
@@ -295,8 +297,7 @@ class Group:
 
 
 def _given_back(outcome: Outcome) -> Outcome:
-    return dataclasses.replace(
-        outcome,
+    return outcome.evolve(
         status=Status.QUEUED,
         give_back=True,
         used_connection=False,
@@ -308,8 +309,7 @@ def _given_back(outcome: Outcome) -> Outcome:
 
 def _unwritable(outcome: Outcome, error: Exception) -> Outcome:
     text = describe(error)
-    return dataclasses.replace(
-        outcome,
+    return outcome.evolve(
         status=Status.DEAD_LETTER,
         give_back=False,
         used_connection=False,

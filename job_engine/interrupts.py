@@ -50,7 +50,9 @@ class Interrupter:
             self._thread = threading.get_ident()
 
     def leave(self) -> None:
-        """It is over: nothing may be raised in this thread any more."""
+        """It is over: nothing may be raised in this thread any more. Costs nothing to say twice."""
+        if self._thread is None:
+            return
         with self._lock:
             if self._pending is not None and not self._by_signal and self._thread is not None:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), None)

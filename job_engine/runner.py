@@ -7,7 +7,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from job_engine import attempt as attempts
@@ -199,13 +198,12 @@ class Runner:
             attempts.set_current(None)
 
     def _success(self, attempt: Attempt, result: Any) -> Outcome:
-        job = attempt.job
+        outcome = Outcome.of(attempt.job, Status.COMPLETED, attempt.seconds)
+        if result is None and attempt.is_plain:
+            return outcome  # as most are
         limit = self.engine.settings.payload_bytes
         processed, failed = attempt.counts
-        return Outcome.of(
-            job,
-            Status.COMPLETED,
-            attempt.seconds,
+        return outcome.evolve(
             result=None if result is None else canonical.encode(result, "result", limit, must_be_object=False),
             progress_message=attempt.message,
             processed=processed,
@@ -226,7 +224,7 @@ class Runner:
         outcome = self.engine.judge(attempt.job, error, attempt.seconds)
         processed, failed = attempt.counts
         percent = attempt.percent if attempt.progress_was_told else None
-        return replace(outcome, progress=percent, progress_message=attempt.message, processed=processed, failed=failed)
+        return outcome.evolve(progress=percent, progress_message=attempt.message, processed=processed, failed=failed)
 
     def _is_outage(self, attempt: Attempt, error: BaseException) -> bool:
         """Whether the job failed because the engine's own database is away, which is nobody's fault but the database's."""
@@ -238,7 +236,10 @@ class Runner:
 
     def _record(self, attempt: Attempt, outcome: Outcome) -> None:
         slow = outcome.duration > self.engine.settings.group_seconds
-        (self._slow_types.add if slow else self._slow_types.discard)(attempt.job.job_type)
+        if slow:
+            self._slow_types.add(attempt.job.job_type)
+        elif self._slow_types:
+            self._slow_types.discard(attempt.job.job_type)
         self.group.end(outcome)  # also of a job that was lost: the fence, not this worker, decides
         if not attempt.lost:
             tell(attempt.job, outcome)

@@ -16,9 +16,9 @@ class Settings:
     tick_seconds: float = 1.0
     cancel_check_seconds: float = 1.0  # how soon a running job learns that it was canceled
     progress_seconds: float = 0.25
-    batch_jobs: int = 500  # claimed at once, at most
+    batch_jobs: int = 1000  # claimed at once, at most
     batch_seconds: float = 0.5  # of work claimed at once: slow jobs are claimed one by one
-    group_jobs: int = 500  # quick jobs that share a transaction, at most
+    group_jobs: int = 1000  # quick jobs that share a transaction, at most
     group_seconds: float = 0.05
     payload_bytes: int = 65_536  # of parameters, result and checkpoint each
     error_bytes: int = 8_192

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import random
 from datetime import datetime, timedelta
 
@@ -28,24 +27,22 @@ def decide(
     if isinstance(error, Snooze):
         return _snoozed(base, error, now)
     if isinstance(error, GivenBack):
-        return _evolve(base, status=Status.QUEUED, give_back=True, reason=str(error))
+        return base.evolve(status=Status.QUEUED, give_back=True, reason=str(error))
     if isinstance(error, JobCanceled):
-        return _evolve(base, status=Status.CANCELED, reason="canceled while it was running")
+        return base.evolve(status=Status.CANCELED, reason="canceled while it was running")
     text = describe(error, error_bytes)
-    base = _evolve(base, error=text.summary, traceback=text.traceback)
+    base = base.evolve(error=text.summary, traceback=text.traceback)
     verdict = classifier.classify(error, now)
     if verdict.error_type is ErrorType.PERMANENT:
-        return _evolve(base, status=Status.DEAD_LETTER, error_type="Permanent", reason=f"permanent: {verdict.reason}")
+        return base.evolve(status=Status.DEAD_LETTER, error_type="Permanent", reason=f"permanent: {verdict.reason}")
     if job.attempts >= job.max_attempts:
-        return _evolve(
-            base,
+        return base.evolve(
             status=Status.DEAD_LETTER,
             error_type="Transient",
             reason=f"all {job.max_attempts} attempts were used",
         )
     delay = verdict.retry_after if verdict.retry_after is not None else retry.delay(job.attempts, rng)
-    return _evolve(
-        base,
+    return base.evolve(
         status=Status.TIMED_OUT if isinstance(error, JobTimeout) else Status.FAILED,
         error_type="Transient",
         run_after=now + timedelta(seconds=min(max(0.0, delay), MAX_DELAY)),
@@ -55,14 +52,9 @@ def decide(
 
 def _snoozed(base: Outcome, snooze: Snooze, now: datetime) -> Outcome:
     seconds = min(max(0.0, snooze.seconds), MAX_DELAY)
-    return _evolve(
-        base,
+    return base.evolve(
         status=Status.PENDING if seconds else Status.QUEUED,
         give_back=True,
         run_after=now + timedelta(seconds=seconds),
         reason=clean(str(snooze)),
     )
-
-
-def _evolve(outcome: Outcome, **changes: object) -> Outcome:
-    return dataclasses.replace(outcome, **changes)  # type: ignore[arg-type]

@@ -17,6 +17,8 @@ class Status(str, Enum):
     DEAD_LETTER = "Dead Letter"  # needs a person
     CANCELED = "Canceled"
 
+    __hash__ = str.__hash__  # Enum's own is no better and written in Python: it shows in a drain of quick jobs
+
     def __str__(self) -> str:
         return self.value
 

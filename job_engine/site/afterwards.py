@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 from collections.abc import Sequence
 
@@ -53,7 +52,7 @@ class Afterwards:
             }
         final = {key: status for key, status in found.items() if status in ENDED}
         return [
-            dataclasses.replace(o, status=final[o.name, o.attempt], give_back=False)
+            o.evolve(status=final[o.name, o.attempt], give_back=False)
             if (o.name, o.attempt) in final
             else o
             for o in outcomes

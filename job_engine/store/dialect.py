@@ -131,7 +131,7 @@ class Dialect:
         pass
 
     def begin_claim(self, session: Session) -> None:
-        pass
+        self.begin_transaction(session)
 
     def after_claim(self, session: Session) -> None:
         pass

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -83,10 +82,10 @@ def _finally(o: Outcome, unwanted: set[str], exhausted: dict[str, int]) -> Outco
     if o.status in ENDED:
         return o
     if o.name in unwanted:
-        return replace(o, status=Status.CANCELED, give_back=False, reason="canceled by request")
+        return o.evolve(status=Status.CANCELED, give_back=False, reason="canceled by request")
     if o.name in exhausted and not o.give_back:
         reason = o.reason if o.actor == RESCUER else f"all {exhausted[o.name]} attempts were used"
-        return replace(o, status=Status.DEAD_LETTER, run_after=None, reason=reason)
+        return o.evolve(status=Status.DEAD_LETTER, run_after=None, reason=reason)
     return o
 
 

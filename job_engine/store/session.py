@@ -64,9 +64,9 @@ class Session:
 
     # Transactions, on connections of our own
 
-    def begin(self) -> None:
+    def begin(self, for_claim: bool = False) -> None:
         started = time.monotonic()
-        self.dialect.begin_transaction(self)
+        (self.dialect.begin_claim if for_claim else self.dialect.begin_transaction)(self)
         self.begin_seconds = time.monotonic() - started
 
     def commit(self) -> None:
@@ -81,8 +81,8 @@ class Session:
             pass  # a broken connection has no transaction any more
 
     @contextmanager
-    def transaction(self) -> Iterator[Session]:
-        self.begin()
+    def transaction(self, for_claim: bool = False) -> Iterator[Session]:
+        self.begin(for_claim)
         try:
             yield self
             self.commit()
@@ -95,8 +95,7 @@ class Session:
         """A transaction whose commit need not reach the disk: a claim that a power cut undoes is a job still queued."""
         self.dialect.before_claim(self)
         try:
-            with self.transaction():
-                self.dialect.begin_claim(self)
+            with self.transaction(for_claim=True):
                 yield self
         finally:
             self.dialect.after_claim(self)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -157,7 +156,7 @@ class SqlStore(Store):
             job = reading.get(session, name)
             if job is None:
                 raise JobNotFound(f"There is no job {name}.", name=name)
-            outcome = replace(Outcome.of(job, status, **details), attempt=attempt)
+            outcome = Outcome.of(job, status, **details).evolve(attempt=attempt)
             return finishing.finish(session, worker_id, [outcome], self.now())
 
         if self._write(write):

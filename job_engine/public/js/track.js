@@ -52,10 +52,10 @@ class Toast {
 		else if ([401, 403, 404].includes(status)) this.close(); // deleted, or no longer for this user
 	}
 
-	// `news` is an event or a status: the newest counts, whichever way it came.
+	// `news` is an event or a status: the newest counts, whichever way it came. That it has ended is the last word.
 	update(news) {
 		const at = Date.parse(news.modified || news.at) || 0;
-		if (at < (this.at || 0) || this.is_over) return;
+		if (this.is_over || (at < (this.at || 0) && !news.has_ended)) return;
 		this.at = at;
 		this.state = { ...this.state, ...news };
 		this.render();

@@ -17,7 +17,7 @@ def test_the_toast_survives_navigation_and_ends_with_a_link(desk: Desk, ours: st
     page.evaluate("(name) => { job_engine.track(name, { title: 'Monthly report' }).then((s) => (window.je_ended = s.status)); }", job.name)
     toast = page.locator(f'.je-toast[data-job="{job.name}"]')
     toast.filter(has_text="Queued").wait_for()
-    page.evaluate("() => frappe.set_route('Workspaces', 'Welcome Workspace')")
+    page.evaluate("() => frappe.set_route('List', 'File', 'List')")
 
     workers.start()
 
