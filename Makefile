@@ -13,7 +13,7 @@ SITE_TESTS := job_engine/tests/site
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo test test-engine test-site test-unit lint format check benchmark benchmark-site services services-stop services-status \
-	site site-stop site-restart site-status site-logs clean
+	site site-stop site-restart site-status site-logs screenshots clean
 
 help: ## List the targets
 	@echo 'Targets:'
@@ -91,6 +91,9 @@ site-status: ## Show what runs and where
 
 site-logs: ## Show the last lines of its logs
 	@scripts/site logs
+
+screenshots: ## Take the pictures of README and docs again, from a seeded site of their own, with Chromium
+	@PYTHON="$(PYTHON)" scripts/screenshots $(PICTURES)
 
 clean: ## Stop the services and remove everything that make has made
 	@scripts/services stop

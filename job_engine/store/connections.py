@@ -17,7 +17,7 @@ from job_engine.store.session import Session
 
 T = TypeVar("T")
 
-_TRIES = 6
+_TRIES = 8
 
 
 class Connections:

@@ -1,6 +1,10 @@
 // Rooms of Frappe's Socket.IO server. Frappe's own doc_subscribe drops what comes within a second of another, and joins no
 // room again when the connection was lost. These do, and several parts of a page can watch the same document.
 
+// The server asks for permission before it lets somebody in, and says nothing when it has: what happened until then was not
+// heard, and is asked for once more after so long.
+export const JOINED_MS = 2000;
+
 const watched = new Map(); // "doctype/name" -> how many watch it
 let reconnects = false;
 

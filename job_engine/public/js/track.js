@@ -1,6 +1,6 @@
 // job_engine.track(job): a toast that shows how far a job is, wherever its user goes in Desk, and ends with a link.
 import { ask, escape, job_link, progress_bar, ENDED, status_color } from "./shared";
-import { watch } from "./rooms";
+import { JOINED_MS, watch } from "./rooms";
 
 const POLL_SECONDS = 15; // beside realtime, for whoever has no connection
 const KEPT = "job_engine_tracked"; // in the tab's session storage, so that a reload does not lose it
@@ -26,6 +26,7 @@ class Toast {
 		this.state = { status: "", progress: 0 };
 		this.make();
 		this.ask();
+		setTimeout(() => this.is_over || this.ask(), JOINED_MS);
 		this.poll = setInterval(() => this.ask(), POLL_SECONDS * 1000);
 	}
 
@@ -65,7 +66,6 @@ class Toast {
 	}
 
 	finish() {
-		this.is_over = true;
 		this.stop();
 		this.render();
 		this.resolve(this.state);
@@ -90,6 +90,7 @@ class Toast {
 	}
 
 	stop() {
+		this.is_over = true;
 		clearInterval(this.poll);
 		this.leave();
 		tracked.delete(this.name);

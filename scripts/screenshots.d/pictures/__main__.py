@@ -1,4 +1,4 @@
-"""Take those that are named, or all: monitor, workspace, list, form, phone, story."""
+"""Take those that are named, or all: those of stills.TAKERS, and the story."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def main() -> None:
             f"There is no picture {', '.join(sorted(unknown))}. There are: {', '.join((*stills.TAKERS, 'story'))}."
         )
     with browsing.desk("Administrator", stills.password()) as page:
-        stills.take(page, wanted or set(stills.TAKERS)) if wanted != {"story"} else None
+        stills.take(page, wanted or set(stills.TAKERS))
         if not wanted or "story" in wanted:
             story.take(page)
 

@@ -38,8 +38,10 @@ def desk(user: str, password: str, size: dict[str, int] = SIZE) -> Iterator[Any]
             raise SystemExit(f"{user} cannot log in to {URL}: {answer.status}")
         page = context.new_page()
         page.set_default_timeout(LIMIT)
-        yield page
-        browser.close()
+        try:
+            yield page
+        finally:
+            browser.close()
 
 
 def open_desk(page: Any, path: str, theme: str, ready: str) -> None:

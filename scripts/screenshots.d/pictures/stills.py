@@ -10,7 +10,7 @@ from pictures import browsing
 THEMES = ("light", "dark")
 MONITOR = (
     "document.querySelector('.job-monitor[data-state=ready] [data-chart=throughput] .bar')"
-    " && document.querySelector('.job-monitor [data-cause]')"
+    " && document.querySelector('.job-monitor [data-cause]') && document.querySelector('.jm-live .green')"
 )
 WORKSPACE = (
     "document.querySelectorAll('.number-widget-box .number').length === 4"
@@ -23,13 +23,18 @@ FORM = "document.querySelector('.je-job .je-explanation')"
 def take(page: Any, wanted: set[str]) -> None:
     for theme in THEMES:
         for name, taker in TAKERS.items():
-            if not wanted or name in wanted:
+            if name in wanted:
                 browsing.save(taker(page, theme), f"{name}-{theme}")
 
 
 def _monitor(page: Any, theme: str) -> Any:
     browsing.open_desk(page, "job-monitor", theme, MONITOR)
-    page.wait_for_function("() => document.querySelector('.jm-live .green')")
+    return browsing.shot(page)
+
+
+def _monitor_page(page: Any, theme: str) -> Any:
+    """All of it."""
+    browsing.open_desk(page, "job-monitor", theme, MONITOR)
     return browsing.shot(page, full_page=True)
 
 
@@ -62,7 +67,14 @@ def _phone(page: Any, theme: str) -> Any:
     return taken
 
 
-TAKERS = {"monitor": _monitor, "workspace": _workspace, "list": _list, "form": _form, "phone": _phone}
+TAKERS = {
+    "monitor": _monitor,
+    "monitor-page": _monitor_page,
+    "workspace": _workspace,
+    "list": _list,
+    "form": _form,
+    "phone": _phone,
+}
 
 
 def password() -> str:

@@ -5,7 +5,7 @@ import { overview_html, progress_html } from "./overview";
 import { payload_html } from "./payload";
 import { draw_timeline } from "./timeline";
 
-const { call, ask, watch } = window.job_engine; // of job_engine.bundle.js
+const { call, ask, watch, ENDED, JOINED_MS } = window.job_engine; // of job_engine.bundle.js
 
 const AGAIN_MS = 500; // between two questions, however many events come
 
@@ -46,6 +46,7 @@ export class JobForm {
 		if (!this.is_shown) return;
 		this.watched = this.name;
 		this.leave = watch("Background Job", this.name);
+		setTimeout(() => this.is_shown && !ENDED.includes(this.job?.status) && this.load_soon(), JOINED_MS);
 	}
 
 	clear() {

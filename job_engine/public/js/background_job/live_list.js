@@ -1,7 +1,7 @@
 // The list follows its jobs without a reload. An event has all that a row shows, so a row is drawn again from it without a
 // question to the server. Only what an event cannot tell (a new job, a job that left the filter, numbers in place of names)
 // needs one, and those are spaced out: a flood of events is never a flood of requests.
-const { watch_all_jobs, time_of } = window.job_engine; // of job_engine.bundle.js
+const { JOINED_MS, watch_all_jobs, time_of } = window.job_engine; // of job_engine.bundle.js
 
 const DRAW_MS = 200;
 const REFRESH_MS = 4000; // at least, between two refreshes
@@ -40,9 +40,8 @@ class LiveList {
 			this.leave = null;
 			return (await leave)();
 		}
-		const first = this.leave === undefined;
 		this.leave = watch_all_jobs();
-		if (!first) this.refresh_soon();
+		setTimeout(() => this.refresh_soon(), JOINED_MS);
 	}
 
 	hear(news) {

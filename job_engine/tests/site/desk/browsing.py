@@ -49,7 +49,8 @@ class Desk:
         self.page.evaluate(
             "() => { window.cur_dialog?.hide(); document.querySelectorAll('.je-toast-close').forEach(b => b.click()); }"
         )
-        assert self.page.evaluate("window.pwned") is None, "what somebody wrote was run as code"
+        ran = self.page.evaluate("() => { const ran = window.pwned; delete window.pwned; return ran; }")
+        assert ran is None, f"what somebody wrote was run as code: {ran}"
         assert self.errors == []
 
     # Where
