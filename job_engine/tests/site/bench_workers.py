@@ -52,10 +52,13 @@ class BenchWorkers:
     def start(self, n: int = 1) -> None:
         self.processes += [self._start() for _ in range(n)]
 
-    def _start(self) -> subprocess.Popen[bytes]:
+    def start_pool(self, n: int) -> None:
+        self.processes.append(self._start("worker-pool", "--num-workers", str(n)))
+
+    def _start(self, command: str = "worker", *options: str) -> subprocess.Popen[bytes]:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         return subprocess.Popen(
-            [sys.executable, "-m", "frappe.utils.bench_helper", "frappe", "worker", "--queue", QUEUE],
+            [sys.executable, "-m", "frappe.utils.bench_helper", "frappe", command, "--queue", QUEUE, *options],
             cwd=self._bench / "sites",
             env=environment,
             stdout=self._log,
@@ -81,8 +84,8 @@ class BenchWorkers:
 
     def stop(self) -> None:
         for process in self.processes:
-            for child in _children(process.pid):
-                _kill(child)
+            for descendant in _descendants(process.pid):
+                _kill(descendant)
             process.kill()
             process.wait()
         self._log.close()
@@ -130,6 +133,10 @@ def _children(pid: int) -> list[int]:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except FileNotFoundError:
         return []
+
+
+def _descendants(pid: int) -> list[int]:
+    return [d for child in _children(pid) for d in (child, *_descendants(child))]
 
 
 def _kill(pid: int) -> None:

@@ -129,6 +129,13 @@ def test_an_isolated_type_has_a_process_for_each_job(workers: BenchWorkers) -> N
     assert len({workers.get(job).result for job in jobs}) == 3
 
 
+def test_runners_ride_on_a_worker_pool_as_well(workers: BenchWorkers) -> None:
+    workers.start_pool(2)
+    jobs = [workers.enqueue("test.sleep", {"seconds": 1, "steps": 2}) for _ in range(4)]
+    for job in jobs:
+        assert workers.wait_for(job, seconds=40).attempts == 1
+
+
 def test_a_warm_runner_takes_the_next_job_at_once(workers: BenchWorkers) -> None:
     workers.start()
     workers.wait_for(workers.enqueue("test.effect"))
@@ -181,9 +188,8 @@ def test_jobs_wait_while_the_scheduler_is_off(workers: BenchWorkers) -> None:
 
 
 def test_the_database_may_be_restarted_in_the_middle(workers: BenchWorkers) -> None:
-    script = os.environ.get("JOB_ENGINE_SITE_SCRIPT")
-    if not script:
-        pytest.skip("JOB_ENGINE_SITE_SCRIPT does not say how to restart the database")
+    script = Path(__file__).parents[3] / "scripts" / "site"
+    server = "postgresql" if frappe.db.db_type == "postgres" else "mariadb"
     workers.start(2)
     jobs = engine().enqueue_many(
         "test.sleep",
@@ -194,7 +200,7 @@ def test_the_database_may_be_restarted_in_the_middle(workers: BenchWorkers) -> N
     frappe.db.commit()
     wait_until(lambda: workers.counts().get("Completed", 0) > 50)
     for verb in ("stop", "start"):
-        subprocess.run([script, verb, "mariadb"], check=True, stdout=sys.stderr)
+        subprocess.run([script, verb, server], check=True, stdout=sys.stderr)
     frappe.db.close()
 
     def done() -> bool:
