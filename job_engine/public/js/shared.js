@@ -111,6 +111,11 @@ export function job_link(name, text) {
 	return `<a href="/app/background-job/${encodeURIComponent(name)}">${escape(text || name)}</a>`;
 }
 
+// Whether a result names something to open. A handler has written it: a file of this site or a web address, nothing else.
+export function is_openable(reference) {
+	return /^(\/(private\/)?files\/|https?:\/\/)/.test(reference || "");
+}
+
 // JSON as people read it.
 export function pretty(value) {
 	return typeof value === "string" ? value : JSON.stringify(value, null, 2);

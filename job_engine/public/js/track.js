@@ -1,5 +1,5 @@
 // job_engine.track(job): a toast that shows how far a job is, wherever its user goes in Desk, and ends with a link.
-import { ask, escape, job_link, progress_bar, ENDED, status_color } from "./shared";
+import { ask, escape, is_openable, job_link, progress_bar, ENDED, status_color } from "./shared";
 import { JOINED_MS, watch } from "./rooms";
 
 const POLL_SECONDS = 15; // beside realtime, for whoever has no connection
@@ -84,7 +84,7 @@ class Toast {
 
 	link() {
 		const output = this.state.output_reference;
-		if (this.state.status === "Completed" && is_file(output))
+		if (this.state.status === "Completed" && is_openable(output))
 			return `<a href="${escape(encodeURI(output))}" target="_blank" rel="noopener">${escape(__("Open the result"))}</a>`;
 		return job_link(this.name, this.state.status === "Completed" ? __("See the result") : __("See what happened"));
 	}
@@ -101,11 +101,6 @@ class Toast {
 		this.stop();
 		this.element.remove();
 	}
-}
-
-// A result is written by a handler: only a file of this site or a web address may be opened.
-function is_file(reference) {
-	return /^(\/(private\/)?files\/|https?:\/\/)/.test(reference || "");
 }
 
 function stack() {

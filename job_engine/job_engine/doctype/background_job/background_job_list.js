@@ -17,9 +17,10 @@ frappe.listview_settings["Background Job"] = {
 	},
 
 	onload(listview) {
+		if (listview.view_name !== "List") return; // a report is Frappe's own
 		add_age_column(listview);
 		leave_room_for_columns(listview);
-		listview.filter_area && add_views(listview);
+		add_views(listview);
 		frappe.require("background_job_list.bundle.js", () => {
 			job_engine.add_bulk_actions(listview);
 			job_engine.keep_list_live(listview);
@@ -27,7 +28,7 @@ frappe.listview_settings["Background Job"] = {
 	},
 
 	refresh(listview) {
-		mark_view(listview);
+		if (listview.view_name === "List") mark_view(listview);
 	},
 };
 

@@ -1,5 +1,5 @@
 // The top of the form: one sentence, how far it is, the picture of its attempts, its error, its relatives.
-const { escape, job_link, progress_bar, status_color, status_pill, full_time, relative } = window.job_engine; // of job_engine.bundle.js
+const { escape, job_link, progress_bar, status_color, status_pill, full_time, relative, time_html, is_openable } = window.job_engine; // of job_engine.bundle.js
 
 const MOST_RELATIVES = 6;
 
@@ -8,7 +8,7 @@ export function overview_html(job, history) {
 		<p class="je-sentence je-line-${status_color(job.status)}">${status_pill(job.status)}
 			<span class="je-explanation">${escape(job.explanation)}</span></p>
 		${job.status === "Running" ? `<div class="je-progress">${progress_html(job)}</div>` : ""}
-		${output_html(job)}
+		${facts_html(job)}
 		${error_html(job)}
 		${family_html(job)}
 		<div class="je-timeline"></div>
@@ -22,15 +22,23 @@ export function progress_html(job) {
 		${escape(job.progress_message || "")}</span>`;
 }
 
+// What Frappe's own fields would show as HTML where the user may not read the linked doctype, and so they are not used.
+function facts_html(job) {
+	const facts = [
+		[__("Organization"), escape(job.organization || "")],
+		[__("User"), escape(job.user || "")],
+		[__("Created"), time_html(job.creation)],
+		[__("Canceled by"), escape(job.canceled_by || "")],
+		[__("Result"), job.status === "Completed" ? output_link(job.output_reference) : ""],
+	];
+	const shown = facts.filter(([, html]) => html).map(([word, html]) => `<div><dt>${escape(word)}</dt><dd>${html}</dd></div>`);
+	return `<dl class="je-facts">${shown.join("")}</dl>`;
+}
+
 // Written by a handler: opened only where it is a file of this site or a web address.
-function output_html(job) {
-	const output = job.output_reference;
-	if (!output || job.status !== "Completed") return "";
-	const is_link = /^(\/(private\/)?files\/|https?:\/\/)/.test(output);
-	const shown = is_link
-		? `<a href="${escape(encodeURI(output))}" target="_blank" rel="noopener">${escape(output)}</a>`
-		: escape(output);
-	return `<p class="je-output">${escape(__("Result"))}: ${shown}</p>`;
+function output_link(output) {
+	if (!is_openable(output)) return escape(output || "");
+	return `<a href="${escape(encodeURI(output))}" target="_blank" rel="noopener">${escape(output)}</a>`;
 }
 
 function error_html(job) {

@@ -106,7 +106,7 @@ def desks(browser: Any, tenants: tuple[str, str]) -> Iterator[Callable[[str], De
 def log_in(browser: Any, kind: str, organizations: tuple[str, ...]) -> Desk:
     frappe.set_user("Administrator")
     user, password = people.user(kind, organizations=organizations), secrets.token_hex(16)
-    frappe.db.set_value("User", user, "first_name", SMUGGLED)
+    frappe.db.set_value("User", user, {"first_name": SMUGGLED, "full_name": SMUGGLED})
     create_notification_settings(user)  # Desk does not open without them
     update_password(user, password)
     frappe.db.commit()

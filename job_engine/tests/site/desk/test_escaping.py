@@ -82,7 +82,9 @@ def test_nothing_of_it_is_run_anywhere(desk: Desk, ours: str):
         page.locator(".form-tabs .nav-link:visible").first.click()
         shown.locator("svg .je-attempt").first.hover() if name != parent.name else None
 
-    page.evaluate("(name) => { job_engine.track(name, { title: '<img src=x onerror=\"window.pwned = 1\">' }); }", jobs["Running"])
+    page.evaluate(
+        "(name) => { job_engine.track(name, { title: '<img src=x onerror=\"window.pwned = 1\">' }); }", jobs["Running"]
+    )
     assert "<img" in page.locator(".je-toast").filter(has_text="autofocus").inner_text()
     page.evaluate("(name) => { job_engine.track(name); }", jobs["Completed"])
     page.locator(".je-toast-link a[href^='/app/background-job/']").wait_for()
@@ -92,7 +94,14 @@ def test_an_event_is_text_as_well(managers_desk: Desk, ours: str):
     job = evil_job(ours, "Running")
     frappe.db.commit()
     page = managers_desk.list(organization=ours)
-    event = {"name": job, "status": "Running", "progress": BOTH, "progress_message": BOTH, "attempts": BOTH, "run_after": BOTH}
+    event = {
+        "name": job,
+        "status": "Running",
+        "progress": BOTH,
+        "progress_message": BOTH,
+        "attempts": BOTH,
+        "run_after": BOTH,
+    }
 
     page.evaluate("(event) => cur_list.je_live.hear(event)", event)
     managers_desk.until("!cur_list.je_live.drawing")
@@ -103,10 +112,36 @@ def test_an_event_is_text_as_well(managers_desk: Desk, ours: str):
 
 
 def test_a_job_types_own_words_are_text(managers_desk: Desk):
-    frappe.db.set_value("Job Type", "test.noop", "description", evil("description"))
-    frappe.db.set_value("Job Type", "test.noop", "rate", "")
+    document = frappe.get_doc("Job Type", "test.noop")
+    document.update({"description": evil("description")}).save()
     frappe.db.commit()
     managers_desk.page.evaluate("() => frappe.set_route('Form', 'Job Type', 'test.noop')")
     managers_desk.page.locator(".je-type:visible .je-policy").wait_for()
-    frappe.db.set_value("Job Type", "test.noop", "description", "Nothing.")
+    managers_desk.until("cur_frm.doc.description")
+    document.update({"description": "Nothing."}).save()
     frappe.db.commit()
+
+
+def test_reports_and_the_history_show_texts(managers_desk: Desk, ours: str):
+    job = evil_job(ours, "Dead Letter")
+    frappe.db.commit()
+    page = managers_desk.page
+    page.evaluate(SHOW_REPORT, ours)
+    page.locator(".datatable:visible .dt-cell__content >> text=/onerror/").first.wait_for()
+
+    page.set_viewport_size({"width": 2000, "height": 900})  # as many columns as there can be
+    page.evaluate("(job) => frappe.set_route('List', 'Job Execution Log', 'List', { job })", job)
+    page.locator(".list-row:visible >> text=/onerror/").first.wait_for()
+    page.set_viewport_size({"width": 1400, "height": 900})
+    log = frappe.db.get_value("Job Execution Log", {"job": job})
+    page.evaluate("(log) => frappe.set_route('Form', 'Job Execution Log', log)", str(log))
+    page.locator("[data-fieldname=error]:visible >> text=/onerror/").first.wait_for()
+
+
+SHOW_REPORT = """async (organization) => {
+    const fields = ["job_type", "last_error", "reason", "progress_message", "user", "organization", "canceled_by"];
+    const columns = fields.map((field) => [field, "Background Job"]);
+    await frappe.model.user_settings.save("Background Job", "Report", { fields: columns });
+    frappe.route_options = { organization };
+    await frappe.set_route("List", "Background Job", "Report");
+}"""

@@ -106,7 +106,9 @@ def test_every_column_sorts_and_filters(managers_desk: Desk, ours: str):
     page = managers_desk.list(organization=ours)
 
     for column in ("organization", "progress", "run_after", "job_type", "creation", "attempts"):
-        with page.expect_response(lambda r, column=column: "reportview.get" in r.url and f"%60{column}%60" in r.request.post_data):
+        with page.expect_response(
+            lambda r, column=column: "reportview.get" in r.url and f"%60{column}%60" in r.request.post_data
+        ):
             page.locator(f'.list-row-head:visible [data-sort-by="{column}"]').click()
         managers_desk.until("cur_list.data.length === 3")
     page.locator('.list-row-head:visible [data-sort-by="attempts"]').click()

@@ -14,7 +14,10 @@ def test_the_toast_survives_navigation_and_ends_with_a_link(desk: Desk, ours: st
     job = workers.enqueue("test.sleep", {"seconds": 2.0, "steps": 8}, organization=ours)
     page = desk.page
     page.evaluate("() => frappe.set_route('List', 'ToDo', 'List')")
-    page.evaluate("(name) => { job_engine.track(name, { title: 'Monthly report' }).then((s) => (window.je_ended = s.status)); }", job.name)
+    page.evaluate(
+        "(name) => { job_engine.track(name, { title: 'Monthly report' }).then((s) => (window.je_ended = s.status)); }",
+        job.name,
+    )
     toast = page.locator(f'.je-toast[data-job="{job.name}"]')
     toast.filter(has_text="Queued").wait_for()
     page.evaluate("() => frappe.set_route('List', 'File', 'List')")
