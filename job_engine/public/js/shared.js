@@ -84,7 +84,7 @@ export function full_time(value) {
 	const at = time_of(value);
 	if (!at) return "";
 	const zone = frappe.boot.time_zone?.user || frappe.boot.time_zone?.system || moment.tz.guess();
-	return frappe.datetime.str_to_user(moment(at).tz(zone).format("YYYY-MM-DD HH:mm:ss"), false, true) || "";
+	return frappe.datetime.str_to_user(moment(at).tz(zone).format("YYYY-MM-DD HH:mm:ss")) || "";
 }
 
 // A moment as relative time, which is kept right while it is shown; the full one is in its title. `age` leaves out "ago".

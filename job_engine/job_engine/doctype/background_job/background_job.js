@@ -2,6 +2,7 @@
 
 frappe.ui.form.on("Background Job", {
 	refresh(frm) {
+		frm.disable_save();
 		frappe.require("background_job.bundle.js", () => {
 			frm.je_form ||= new job_engine.JobForm(frm);
 			frm.je_form.show();
