@@ -199,7 +199,10 @@ class Group:
                     self._abort(None)
                     raise
                 except Exception as error:
-                    innocent = isinstance(error, LeaseLost) or self.store.dialect.is_conflict(error)
+                    dialect = self.store.dialect
+                    innocent = (
+                        isinstance(error, LeaseLost) or dialect.is_conflict(error) or dialect.is_disconnect(error)
+                    )
                     self._abort(None if innocent else error)
                     log.warning("A group of finished jobs could not be written and is tried again", exc_info=True)
                 except BaseException:  # Ctrl-C in the middle of it: half a write must not be committed later

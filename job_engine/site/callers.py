@@ -23,7 +23,7 @@ class CallersSession(Session):
 
     __slots__ = ()
 
-    def begin(self) -> None:
+    def begin(self, for_claim: bool = False) -> None:
         pass
 
     def commit(self) -> None:

@@ -104,7 +104,7 @@ class RunnersEngine(SiteEngine):
         return cls(store)
 
     def new_group(self, worker_id: str) -> Group:
-        return SiteGroup(self.store, worker_id, self.settings, self.judge, self._committed)
+        return SiteGroup(self.store, worker_id, self.settings, self.judge, self._desk, self._committed)
 
     def perform(self, attempt: Attempt, context: JobContext) -> Any:
         job = attempt.job

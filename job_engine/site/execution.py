@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Callable
 from typing import Any
 
 import frappe
@@ -10,8 +12,10 @@ from frappe.utils.file_lock import release_document_locks
 # What belongs to the connection, to the worker's own RQ job or to the site, and outlives a job.
 _LASTING = frozenset(
     "site sites_path site_path conf db replica_db primary_db job initialised qb dev_server cache jloader valid_columns"
-    " module_app app_modules all_apps job_engine _realtime_log".split()
+    " module_app app_modules all_apps job_engine".split()
 )
+# What Frappe and we keep there until the transaction ends.
+_PASSING = frozenset({"_realtime_log", "_webhook_queue", "job_engine_known"})
 
 
 class Desk:
@@ -21,13 +25,17 @@ class Desk:
         self._flags = dict(frappe.local.flags)
         self._conf = dict(frappe.local.conf)
         self._lang = frappe.local.lang
-        self._names = frozenset(name for name, _ in frappe.local)
+        self._names = frozenset(name for name, _ in frappe.local) - _PASSING
+        self._request_cache = {  # what the framework itself has found out about the site; all else may be about a user
+            function: found
+            for function, found in getattr(frappe.local, "request_cache", {}).items()
+            if function.__module__ == "frappe"
+        }
 
     def lay_for(self, user: str) -> None:
         """Be this user, with nothing lying about."""
         if frappe.local.locked_documents:
             release_document_locks()
-        frappe.set_user(user)
         values = {name: value for name, value in frappe.local if name in self._names or name in _LASTING}
         values.update(
             conf=frappe._dict(self._conf),
@@ -38,10 +46,13 @@ class Desk:
             debug_log=[],
             locked_documents=[],
             response=frappe._dict(docs=[]),
+            request_cache=defaultdict(dict, self._request_cache),
             request_ip=None,
+            session=frappe._dict(frappe.local.session),  # its own: a neighbour's callbacks may still need theirs
             task_id=None,
         )
         _storage(frappe.local).set(values)
+        frappe.set_user(user)
         frappe.local.db.value_cache = {}
         frappe.local.db.auto_commit_on_many_writes = 0
 
@@ -51,15 +62,22 @@ def _storage(local: Any) -> Any:
     return object.__getattribute__(local, "_Local__storage")
 
 
-def mark_realtime() -> int | None:
-    """How many realtime messages wait for the commit; None: there are none."""
-    waiting = getattr(frappe.local, "_realtime_log", None)
-    return None if waiting is None else len(waiting)
+class Place:
+    """frappe.local as a handler has left it: its user, its flags, and what Frappe keeps there until the commit."""
 
+    def __init__(self) -> None:
+        self._values = _storage(frappe.local).get()
 
-def forget_realtime(mark: int | None) -> None:
-    """Drop the messages that came after the mark: their job was rolled back."""
-    if mark is not None and hasattr(frappe.local, "_realtime_log"):
-        del frappe.local._realtime_log[mark:]
-    elif hasattr(frappe.local, "_realtime_log"):
-        del frappe.local._realtime_log
+    def later(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """The callback, to be called as if the handler had not ended."""
+
+        def called() -> None:
+            now = _storage(frappe.local).get()
+            _storage(frappe.local).set({**self._values, "db": now["db"]})
+            try:
+                callback()
+            finally:
+                self._values = _storage(frappe.local).get()
+                _storage(frappe.local).set(now)
+
+        return called

@@ -6,29 +6,32 @@ given back, with what it did: effects and completions never part. From then on i
 
 from __future__ import annotations
 
-import logging
 import threading
-from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 
 import frappe
 
 from job_engine.attempt import Attempt
-from job_engine.core.errors import GivenBack, JobLeaseLost, LeaseLost
+from job_engine.core.errors import GivenBack, JobEngineError, JobLeaseLost, LeaseLost, TransientError
 from job_engine.core.job import Job, Outcome
 from job_engine.group import Group, _given_back
 from job_engine.settings import Settings
+from job_engine.site import callbacks, tenancy
+from job_engine.site.callbacks import Marks
 from job_engine.site.callers import CallersSession
-from job_engine.site.execution import forget_realtime, mark_realtime
+from job_engine.site.execution import Desk
 from job_engine.site.first_query import on_first_query
+from job_engine.site.statements import before_the_end
 from job_engine.store import finishing
 from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
 
-log = logging.getLogger("job_engine.group")
-
 SAVEPOINT = "job_engine_attempt"
-_QUEUES = ("before_commit", "after_commit", "before_rollback", "after_rollback")
+
+
+class TransactionLost(TransientError):
+    """The handler's transaction had ended before the handler did."""
 
 
 class FrappeSession(CallersSession):
@@ -39,23 +42,18 @@ class FrappeSession(CallersSession):
     def commit(self) -> None:
         """What handlers want to happen afterwards is run apart: an error there must not look like a failed commit."""
         db = frappe.local.db
-        frappe.set_user("Administrator")  # not whoever's job happened to be the last
+        db.before_commit.run()  # which may want something afterwards as well
         afterwards = list(db.after_commit._functions)
         db.after_commit.reset()
         db.commit()
         for callback in afterwards:
-            try:
-                callback()
-            except Exception:
-                log.exception(
-                    "What a job wanted to do after its commit failed", extra={"action": "after_commit_failed"}
-                )
+            callbacks.harmless(callback)()
 
     def rollback(self) -> None:
         try:
             frappe.local.db.rollback()
         except Exception:
-            _reconnect()
+            _hang_up()
 
 
 class SiteGroup(Group):
@@ -65,14 +63,18 @@ class SiteGroup(Group):
         worker_id: str,
         settings: Settings,
         judge: Callable[[Job, BaseException, float], Outcome],
+        desk: Desk,
         on_commit: Callable[[list[Outcome]], None],
     ):
         super().__init__(store, worker_id, settings, judge)
+        self._desk = desk
         self._on_commit = on_commit
         self._thread = threading.get_ident()
-        self._marks: dict[str, int] = {}  # callbacks that finished neighbours have left in each of Frappe's queues
-        self._realtime_mark: int | None = None
+        self._running: Attempt | None = None  # whose handler runs now, whether it has sent a statement or not
+        self._marks: Marks = {}
         self._ending = False  # it is the group itself that commits or rolls back now
+        self._handler_is_ending = False  # the running handler is about to, and has told us
+        self._in_doubt: list[Outcome] = []  # written into a handler's own commit, of which nothing was heard yet
         self._quick: set[str] = set()
         self.committing_types: set[str] = set()  # whose handlers have ended the transaction themselves
 
@@ -85,60 +87,126 @@ class SiteGroup(Group):
         """Every handler of a site may write on frappe.db, without asking: its first statement is preceded by a savepoint."""
         if attempt.job.job_type not in self._quick:
             self.write()  # nobody waits behind a type that is not known to be quick
+        if not self._open:
+            # What this process has looked at before the claim must not be the picture that the handler gets: the document
+            # that was committed with its job would not be there.
+            self._begun()
+            self._rollback()
         self._begun()
+        self._attend(attempt)
         on_first_query(frappe.local.db, lambda: self.session_for(attempt))
+
+    def _attend(self, attempt: Attempt) -> None:
+        """From now on what happens on frappe.db is this handler's doing."""
+        self._running = attempt
+        self._handler_is_ending = False
+        self._listen(attempt)
+        self._marks = callbacks.mark()
+        frappe.local.db.transaction_writes = 0  # Frappe counts them against whoever changes a table afterwards
 
     def keep_writes(self) -> None:
         on_first_query(frappe.local.db, None)
-        super().keep_writes()
+        self._check_connection()
+        try:
+            super().keep_writes()
+        except Exception as error:
+            raise TransactionLost(
+                "The handler's transaction had ended before the handler did, and with it what it had written. Either it has"
+                f" caught the error of a deadlock, or it has ended the transaction on a cursor of its own. ({error})"
+            ) from error
+        self._doubt_no_more()
 
     def end(self, outcome: Outcome) -> None:
         (self._quick.add if outcome.duration < self._settings.group_seconds else self._quick.discard)(outcome.job_type)
+        if self._running is not None:  # it has succeeded
+            if callbacks.are_left(self._marks):
+                callbacks.keep(self._marks)
+                self._desk.lay_for("Administrator")  # what is theirs must not be found by others
+                outcome = outcome.evolve(used_connection=True)  # a rollback would drop them, as it drops what was written
+            self._running = None
         super().end(outcome)
+
+    def session_for(self, attempt: Attempt) -> Session:
+        before = frappe.local.db._conn
+        session = super().session_for(attempt)
+        if session.connection is not before:  # that one had died, and it is the one that has the handler's cursor
+            attempt.undone = GivenBack("The connection to the database was lost before the handler had used it.")
+            raise attempt.undone
+        return session
 
     def _enter(self, attempt: Attempt) -> Session:
         on_first_query(frappe.local.db, None)
-        session = super()._enter(attempt)
-        self._marks = {queue: len(_callbacks(queue)) for queue in _QUEUES}
-        self._realtime_mark = mark_realtime()
-        self._listen(attempt)
-        return session
+        return super()._enter(attempt)
 
     def _begun(self) -> Session:
         db = frappe.local.db
         if not db._conn:
-            db.connect()
+            self.store.connections.translated(db.connect)
         if self._session is None or self._session.connection is not db._conn:
+            if self._open:
+                raise JobEngineError(
+                    "A handler has closed or replaced the connection of frappe.db, and with it the transaction that its"
+                    " writes and its completion share. Remove the call of frappe.db.close(), frappe.connect() or frappe.init()."
+                )
             self.store.dialect.prepare_for_handlers(db._conn)
             self._session = FrappeSession(self.store.dialect, db._conn)
+            before_the_end(db, self._before_the_end)
         self._open = True
         return self._session
+
+    def _check_connection(self) -> None:
+        """Whether the transaction can still be the group's."""
+        session = self._begun()
+        attempt = self._running
+        if attempt is not None and attempt.interruption is not None:
+            # The handler went on after it was interrupted. If that was between a question and its answer, each answer is
+            # now taken for that of the next question.
+            if session.row("SELECT %s", (attempt.job.name,)) != (attempt.job.name,):
+                raise attempt.interruption
 
     def undo_writes(self) -> None:
         with self._lock:
             on_first_query(frappe.local.db, None)
-            if self._user is None or self._session is None:
+            attempt, self._running, self._user = self._running, None, None
+            if attempt is None or self._session is None:
                 return
-            self._user = None
             try:
-                if not self._has_savepoint:  # the handler has ended the neighbours' transaction: this one is its own
-                    self._rollback()
-                    return
-                self._session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
-                self._session.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
-                self._forget_callbacks()
+                self._undo(attempt, self._session)
             except Exception:  # a deadlock or a lost connection has ended the whole transaction
                 self._abort(None)
+            finally:
+                self._desk.lay_for("Administrator")
 
-    def _forget_callbacks(self) -> None:
-        """What the handler wanted to happen after its commit does not; what it wanted after a rollback does."""
-        forget_realtime(self._realtime_mark)
-        for queue in _QUEUES:
-            callbacks = _callbacks(queue)
-            added = [callbacks.pop() for _ in range(len(callbacks) - self._marks.get(queue, 0))]
-            if queue.endswith("rollback"):
-                for callback in reversed(added):
-                    callback()
+    def _undo(self, attempt: Attempt, session: Session) -> None:
+        self._doubt_no_more()
+        if attempt.interruption is not None:
+            self._end_connection(session)
+            self._abort(None)
+        elif attempt.undone is not None or session.connection is not frappe.local.db._conn:
+            self._abort(None)
+        elif not attempt.uses_connection:
+            callbacks.forget(self._marks)
+        elif not self._has_savepoint:  # the handler has ended the neighbours' transaction: this one is its own
+            self._rollback()
+        else:
+            session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
+            session.execute(f"RELEASE SAVEPOINT {SAVEPOINT}")
+            callbacks.forget(self._marks)
+
+    def _end_connection(self, session: Session) -> None:
+        """After an interruption nobody knows what the server is doing and which of its answers is still to come."""
+        _hang_up()
+        number = getattr(session.connection, "thread_id", None)
+        if number is not None:  # MariaDB goes on with the statement, and keeps its locks, though nobody listens any more
+            with suppress(Exception), self.store.session() as other:
+                other.execute(f"KILL {int(number())}")
+
+    def save_checkpoint(self, attempt: Attempt, checkpoint: str) -> None:
+        self.session_for(attempt)
+        try:
+            super().save_checkpoint(attempt, checkpoint)
+        finally:
+            self._attend(attempt)
 
     # A handler that ends the transaction itself
 
@@ -146,9 +214,23 @@ class SiteGroup(Group):
         frappe.local.db.before_commit.add(lambda: self._before_commit(attempt))
         frappe.local.db.before_rollback.add(lambda: self._before_rollback(attempt))
 
-    def _before_commit(self, attempt: Attempt) -> None:
-        if self._ending or self._user is not attempt:
+    def _before_the_end(self, statement: str) -> None:
+        """A statement is about to end the transaction: let it happen as if the handler had called frappe.db for it."""
+        if self._running is None or self._ending or self._handler_is_ending:
             return
+        db = frappe.local.db
+        if statement == "rollback":
+            db.rollback()
+        elif statement == "commit" or not db.transaction_writes:  # Frappe refuses others where the handler has written
+            db.commit()
+
+    def _before_commit(self, attempt: Attempt) -> None:
+        if self._ending or self._running is not attempt:
+            return
+        if attempt.undone is not None:
+            self._listen(attempt)
+            raise attempt.undone
+        on_first_query(frappe.local.db, None)
         session = self._begun()
         try:
             self._check_lease(session, attempt)
@@ -162,10 +244,11 @@ class SiteGroup(Group):
         except BaseException as error:
             self._abort(None)
             attempt.undone = error if isinstance(error, JobLeaseLost) else _undone(error)
+            self._listen(attempt)
             raise attempt.undone from error
-        finished, self._outcomes = self._outcomes, []
+        self._in_doubt, self._outcomes = self._outcomes, []
         self._on_its_own(attempt)
-        frappe.local.db.after_commit.add(lambda: self._after_commit(attempt, finished))
+        frappe.local.db.after_commit._functions.appendleft(lambda: self._after_commit(attempt))  # whatever fails there
 
     def _check_lease(self, session: Session, attempt: Attempt) -> None:
         """A job that was taken from this worker commits nothing."""
@@ -178,22 +261,36 @@ class SiteGroup(Group):
             attempt.lost = True
             raise JobLeaseLost()
 
-    def _after_commit(self, attempt: Attempt, finished: list[Outcome]) -> None:
-        self._committed(finished)
-        if self._user is attempt:
-            self._listen(attempt)
+    def _after_commit(self, attempt: Attempt) -> None:
+        finished, self._in_doubt = self._in_doubt, []
+        self._handler_is_ending = False
+        self._listen(attempt)
+        callbacks.harmless(lambda: self._committed(finished))()
 
     def _before_rollback(self, attempt: Attempt) -> None:
-        if self._ending or self._user is not attempt:
+        if self._ending or self._running is not attempt:
             return
+        on_first_query(frappe.local.db, None)
+        self._doubt_no_more()
         self._outcomes = [_given_back(o) if o.used_connection else o for o in self._outcomes]
         self._on_its_own(attempt)
-        frappe.local.db.after_rollback.add(lambda: self._listen(attempt) if self._user is attempt else None)
+        frappe.local.db.after_rollback._functions.appendleft(lambda: self._after_rollback(attempt))
+
+    def _after_rollback(self, attempt: Attempt) -> None:
+        self._handler_is_ending = False
+        self._listen(attempt)
 
     def _on_its_own(self, attempt: Attempt) -> None:
-        self._has_savepoint = False
+        self._handler_is_ending = True
+        self._user, self._has_savepoint = attempt, False
+        attempt.uses_connection = True
         self._marks = {}
         self.committing_types.add(attempt.job.job_type)
+
+    def _doubt_no_more(self) -> None:
+        """A commit that was begun and not heard of: should its jobs still be ours, their writes were rolled back."""
+        doubtful, self._in_doubt = self._in_doubt, []
+        self._outcomes = [_given_back(o) if o.used_connection else o for o in doubtful] + self._outcomes
 
     # Ending the transaction
 
@@ -213,11 +310,13 @@ class SiteGroup(Group):
         try:
             assert self._session is not None
             self._session.rollback()
+            self._open = False
         finally:
             self._ending = False
 
     def _abort(self, error: Exception | None) -> None:
         self._ending = True
+        self._doubt_no_more()
         try:
             super()._abort(error)
         finally:
@@ -227,22 +326,23 @@ class SiteGroup(Group):
     def _committed(self, outcomes: list[Outcome]) -> None:
         self._on_commit(outcomes)
 
-
-def _callbacks(queue: str) -> deque[Callable[[], None]]:
-    functions: deque[Callable[[], None]] = getattr(frappe.local.db, queue)._functions
-    return functions
+    def close(self) -> None:
+        before_the_end(frappe.local.db, None)
+        super().close()
 
 
 def _undone(error: BaseException) -> BaseException:
     return GivenBack(f"Its writes were rolled back with those of its group: {error}")
 
 
-def _reconnect() -> None:
-    """The connection is broken: its transaction is gone, and the next statement must have a new one."""
+def _hang_up() -> None:
+    """The connection cannot be used any more: its transaction is gone, and the next statement must have a new one."""
     db = frappe.local.db
-    for queue in _QUEUES:
-        getattr(db, queue).reset()
+    wanted = callbacks.reset()
     try:
         db.close()
     except Exception:
         db._conn = None
+    tenancy.forget()
+    for callback in wanted:
+        callbacks.harmless(callback)()

@@ -51,6 +51,21 @@ def open_desk(page: Any, path: str, theme: str, ready: str) -> None:
     set_theme(page, theme)
 
 
+def until_drawn(page: Any) -> None:
+    """A chart begins with bars of no height. Wait until each has some, and they no longer grow."""
+    page.wait_for_function(
+        """() => {
+            const charts = [...document.querySelectorAll('.frappe-chart')].filter((chart) => chart.querySelector('.bar'));
+            const heights = charts.map((chart) => [...chart.querySelectorAll('.bar')].map((bar) => bar.getAttribute('height')));
+            const now = JSON.stringify(heights);
+            const before = window.je_heights;
+            window.je_heights = now;
+            return now === before && heights.length && heights.every((bars) => bars.some((height) => Number(height) > 2));
+        }""",
+        polling=700,
+    )
+
+
 def set_theme(page: Any, theme: str) -> None:
     page.evaluate("theme => document.documentElement.setAttribute('data-theme', theme)", theme)
     page.add_style_tag(content=STILL)

@@ -29,17 +29,20 @@ def take(page: Any, wanted: set[str]) -> None:
 
 def _monitor(page: Any, theme: str) -> Any:
     browsing.open_desk(page, "job-monitor", theme, MONITOR)
+    browsing.until_drawn(page)
     return browsing.shot(page)
 
 
 def _monitor_page(page: Any, theme: str) -> Any:
     """All of it."""
     browsing.open_desk(page, "job-monitor", theme, MONITOR)
+    browsing.until_drawn(page)
     return browsing.shot(page, full_page=True)
 
 
 def _workspace(page: Any, theme: str) -> Any:
     browsing.open_desk(page, "job-engine", theme, WORKSPACE)
+    browsing.until_drawn(page)
     return browsing.shot(page)
 
 
@@ -62,6 +65,7 @@ def _form(page: Any, theme: str) -> Any:
 def _phone(page: Any, theme: str) -> Any:
     page.set_viewport_size(browsing.PHONE)
     browsing.open_desk(page, "job-monitor", theme, MONITOR)
+    browsing.until_drawn(page)
     taken = browsing.shot(page)
     page.set_viewport_size(browsing.SIZE)
     return taken

@@ -64,8 +64,21 @@ function policy_table({ policy, is_registered }) {
 	)}</th><th>${__("In Force")}</th></tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
 }
 
+// "60 s, then 2 times as long, at most 30 min"
+function shown_retry({ kind, base, factor, cap, delays }) {
+	const longest = cap ? __("at most {0}", [job_engine.duration(cap)]) : "";
+	const steps = {
+		exponential: () => __("{0}, then {1} times as long", [job_engine.duration(base), factor]),
+		linear: () => __("{0} longer each time", [job_engine.duration(base)]),
+		fixed: () => job_engine.duration(base),
+	};
+	if (delays?.length) return delays.map((seconds) => job_engine.duration(seconds)).join(", ");
+	return steps[kind] ? [steps[kind](), longest].filter(Boolean).join(", ") : kind;
+}
+
 function shown(value) {
 	if (value === null || value === undefined) return "-";
+	if (value.kind) return shown_retry(value);
 	return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 

@@ -36,7 +36,11 @@ export class JobForm {
 	async show() {
 		this.watch();
 		if (this.job && this.job.name !== this.name) this.clear();
-		await this.load();
+		try {
+			await this.load();
+		} catch {
+			this.load_soon(); // Frappe has said why; it may have been a moment's failure
+		}
 	}
 
 	watch() {
