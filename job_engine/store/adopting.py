@@ -19,10 +19,10 @@ _MODULES = {
 
 def adopt(dialect: Dialect, connection: Any) -> Session:
     driver = driver_connection(connection)
-    package = type(driver).__module__.partition(".")[0].lstrip("_")
+    packages = {base.__module__.partition(".")[0].lstrip("_") for base in type(driver).__mro__}
     if not hasattr(driver, "cursor"):
         raise JobEngineError(f"{connection!r} is no database connection.")
-    if package not in {m.lstrip("_") for m in _MODULES[dialect.name]}:
+    if packages.isdisjoint(m.lstrip("_") for m in _MODULES[dialect.name]):
         raise JobEngineError(
             f"The connection is one of {type(driver).__module__}, but the engine's jobs are in {dialect.name}. "
             "A job can only share a transaction with data in the same database."
