@@ -6,7 +6,8 @@ import click
 import frappe
 
 from job_engine.core.errors import JobEngineError
-from job_engine.site import job_types, organization, settings, tables, upgrade
+from job_engine.site import job_types, organization, seed, settings, tables, upgrade
+from job_engine.site.engines import RunnersEngine
 
 ROLES = ("Job Manager", "Job User")
 
@@ -48,6 +49,8 @@ def after_app_install(app: str) -> None:
 
 def before_uninstall() -> None:
     """What only our doctypes' names tell to be ours goes before they do."""
+    if frappe.local.conf.get(seed.REMEMBERED):
+        seed.remove(RunnersEngine.for_runners())
     doctypes = frappe.get_all("DocType", filters={"module": organization.MODULE}, pluck="name")
     for doctype in doctypes:
         for other, field in _NAMING_A_DOCTYPE.items():

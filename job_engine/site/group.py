@@ -55,6 +55,12 @@ class FrappeSession(CallersSession):
         except Exception:
             _hang_up()
 
+    def close(self) -> None:
+        """frappe.db's own connection is not ours to close, unless somebody has put another in its place."""
+        if self.connection is not frappe.local.db._conn:
+            with suppress(Exception):
+                self.connection.close()
+
 
 class SiteGroup(Group):
     def __init__(
@@ -168,10 +174,10 @@ class SiteGroup(Group):
         with self._lock:
             on_first_query(frappe.local.db, None)
             attempt, self._running, self._user = self._running, None, None
-            if attempt is None or self._session is None:
+            if attempt is None:
                 return
             try:
-                self._undo(attempt, self._session)
+                self._undo(attempt, self._session or self._begun())
             except Exception:  # a deadlock or a lost connection has ended the whole transaction
                 self._abort(None)
             finally:

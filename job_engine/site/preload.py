@@ -1,5 +1,7 @@
 """What a runner needs, imported once by the worker that forks it: no fork then spends its first milliseconds on imports."""
 
+# ruff: noqa: F401
+
 import frappe.database.mariadb.database
 import frappe.database.utils
 import frappe.defaults
@@ -9,4 +11,4 @@ import frappe.utils.file_lock
 import pymysql
 import redis.client
 
-import job_engine.site.runner  # noqa: F401
+import job_engine.site.runner
