@@ -3,6 +3,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 TESTS ?= job_engine/tests
+PARALLEL ?= -n 3 --dist loadscope # most of them wait for other processes most of the time
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -22,6 +23,7 @@ help: ## List the targets
 	@echo '  PYTHON=python3.12      the interpreter for a new $(VENV) (now: $(PYTHON))'
 	@echo '  PYTEST_ARGS="-k lease" further arguments for pytest'
 	@echo '  TESTS=path             run only this folder, file or test (with make test)'
+	@echo '  PARALLEL=              run the tests of the engine one after another'
 	@echo '  JOB_ENGINE_SITE_DB=postgresql  make the site on PostgreSQL (now: $(or $(JOB_ENGINE_SITE_DB),mariadb))'
 
 demo: $(VENV)/.base ## See it work: a few hundred jobs, failures, a killed worker; SQLite, under a minute
@@ -40,7 +42,7 @@ test-engine: $(VENV)/.test ## Those that need no Frappe
 	@scripts/services start || true
 	@eval "$$(scripts/services env || true)"; \
 	if [ "$${CI:-}" = true ] && scripts/services can-install; then export JOB_ENGINE_REQUIRE_SERVICES=1; fi; \
-	$(BIN)/python -m pytest $(TESTS) $(PYTEST_ARGS)
+	$(BIN)/python -m pytest $(PARALLEL) $(TESTS) $(PYTEST_ARGS)
 
 test-site: ## Those that need a Frappe site, which is made first if it is not there
 	@PYTHON="$(PYTHON)" scripts/test-site $(SITE_TESTS) $(PYTEST_ARGS)
