@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -58,11 +58,15 @@ class Interrupter:
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(self._thread), None)
             self._thread = self._token = self._pending = None
 
-    def interrupt(self, token: object, interruption: Interrupt) -> bool:
-        """Raise in the handler of `token`. False when that one is over: the next one must not be hit in its place."""
+    def interrupt(self, token: object, interruption: Interrupt, first: Callable[[], None] = lambda: None) -> bool:
+        """Raise in the handler of `token`. False when that one is over: the next one must not be hit in its place.
+
+        `first` is called before, and only if it is not over: the handler cannot be left while it is.
+        """
         with self._lock:
             if self._thread is None or self._token is not token:
                 return False
+            first()
             self._pending = interruption
             if self._by_signal:
                 signal.pthread_kill(self._thread, _SIGNAL)

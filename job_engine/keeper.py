@@ -167,10 +167,15 @@ class Keeper:
     def _interrupt(self, attempt: Attempt, interruption: Interrupt, grace_seconds: float | None = None) -> None:
         attempt.interruption = interruption
         grace = self._settings.grace_seconds if grace_seconds is None else grace_seconds
-        attempt.overdue_at = time.monotonic() + grace
-        beacon = self._runner.beacon
-        if self._runner.interrupter.interrupt(attempt, interruption) and beacon is not None:
-            beacon.condemn(attempt.job.name, attempt.job.attempts, interruption, attempt.overdue_at)
+        attempt.overdue_at = kill_at = time.monotonic() + grace
+
+        def condemn() -> None:
+            beacon = self._runner.beacon
+            if beacon is not None:
+                beacon.condemn(attempt.job.name, attempt.job.attempts, interruption, kill_at)
+
+        # Not afterwards: the job may have ended by then, and its worker would be killed for it while it does nothing.
+        self._runner.interrupter.interrupt(attempt, interruption, first=condemn)
 
     def _overdue(self, attempt: Attempt) -> None:
         """The handler would not stop. Under a supervisor the process is about to be killed; otherwise it is on us."""

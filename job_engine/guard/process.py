@@ -38,6 +38,7 @@ class Guard:
         self.condemned_at = int(condemned_at)
         self.reasons = reasons.split(",")
         self.settle = settle
+        self.killed_for = ("", 0)  # which job, and which attempt of it
 
     def run(self) -> None:
         details = self.read_line()
@@ -49,16 +50,20 @@ class Guard:
         """Wait for the worker's end. Returns what it was killed for, "" when it died otherwise, None when it said farewell."""
         why = ""
         while True:
-            if select.select([0], [], [], LOOK_SECONDS)[0]:
+            is_dead = os.getppid() != self.pid  # though a fork of its handler may keep the line open
+            if select.select([0], [], [], 0 if is_dead else LOOK_SECONDS)[0]:
                 return None if os.read(0, 64) else why
-            verdict = self.verdict(time.monotonic())
+            if is_dead:
+                return why
+            seen = self.look()
+            verdict = self.verdict(seen, time.monotonic())
             if verdict and not why:
-                why = verdict
+                why, self.killed_for = verdict, seen[:2]
                 os.kill(self.pid, signal.SIGKILL)
 
-    def verdict(self, now: float) -> str | None:
+    def verdict(self, seen: tuple[str, int, float, float, str], now: float) -> str | None:
         """Why the worker must be killed now, if it must."""
-        _, _, deadline, kill_at, why = self.look()
+        _, _, deadline, kill_at, why = seen
         if kill_at and why and now > kill_at + SLACK_SECONDS:
             return why
         # A handler that keeps the interpreter's lock also keeps the worker's own keeper from judging it.
@@ -82,6 +87,8 @@ class Guard:
         import subprocess
 
         name, attempt, *_ = self.look()
+        if why and (name, attempt) != self.killed_for:  # it had just begun another job, which has done nothing wrong
+            name, attempt, why = "", 0, ""
         subprocess.run(self.settle, input=details + f"{name}\n{attempt}\n{why}\n".encode(), check=False)
 
     def read_line(self) -> bytes:

@@ -128,7 +128,9 @@ class SiteGroup(Group):
             if callbacks.are_left(self._marks):
                 callbacks.keep(self._marks)
                 self._desk.lay_for("Administrator")  # what is theirs must not be found by others
-                outcome = outcome.evolve(used_connection=True)  # a rollback would drop them, as it drops what was written
+                outcome = outcome.evolve(
+                    used_connection=True
+                )  # a rollback would drop them, as it drops what was written
             self._running = None
         super().end(outcome)
 
@@ -164,11 +166,12 @@ class SiteGroup(Group):
         """Whether the transaction can still be the group's."""
         session = self._begun()
         attempt = self._running
-        if attempt is not None and attempt.interruption is not None:
-            # The handler went on after it was interrupted. If that was between a question and its answer, each answer is
-            # now taken for that of the next question.
-            if session.row("SELECT %s", (attempt.job.name,)) != (attempt.job.name,):
-                raise attempt.interruption
+        if attempt is None or attempt.interruption is None:
+            return
+        # The handler went on after it was interrupted. If that was between a question and its answer, each answer is now
+        # taken for that of the next question.
+        if session.row("SELECT %s", (attempt.job.name,)) != (attempt.job.name,):
+            raise attempt.interruption
 
     def undo_writes(self) -> None:
         with self._lock:
@@ -203,7 +206,9 @@ class SiteGroup(Group):
         """After an interruption nobody knows what the server is doing and which of its answers is still to come."""
         _hang_up()
         number = getattr(session.connection, "thread_id", None)
-        if number is not None:  # MariaDB goes on with the statement, and keeps its locks, though nobody listens any more
+        if (
+            number is not None
+        ):  # MariaDB goes on with the statement, and keeps its locks, though nobody listens any more
             with suppress(Exception), self.store.session() as other:
                 other.execute(f"KILL {int(number())}")
 

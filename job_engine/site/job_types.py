@@ -41,10 +41,16 @@ class Overrides:
 
     @classmethod
     def current(cls) -> Overrides:
-        at, known = _known.get(frappe.local.site, (0.0, None))
+        return cls.of(frappe.local.site)
+
+    @classmethod
+    def of(cls, site: str) -> Overrides:
+        at, known = _known.get(site, (0.0, None))
+        if known is not None and getattr(frappe.local, "site", None) != site:
+            return known  # in a thread without frappe.local, such as a runner's keeper: what its runner has last read
         if known is None or time.monotonic() - at > FRESH_SECONDS:
             known = cls._read()
-            _known[frappe.local.site] = time.monotonic(), known
+            _known[site] = time.monotonic(), known
         return known
 
     @classmethod
@@ -97,6 +103,7 @@ class SiteRegistry(Registry):
     def __init__(self, code: Registry = default_registry):
         super().__init__()
         self._code = code
+        self._site: str = frappe.local.site
         self._apps = frozenset(frappe.get_installed_apps())
         self._made: dict[str, tuple[dict[str, Any], JobType]] = {}  # types with the overrides they were made from
 
@@ -128,7 +135,7 @@ class SiteRegistry(Registry):
         return job_type.handler.__module__.partition(".")[0] in self._apps
 
     def _in_force(self, job_type: JobType) -> JobType:
-        policy = Overrides.current().policies.get(job_type.name)
+        policy = Overrides.of(self._site).policies.get(job_type.name)
         if not policy:
             return job_type
         known = self._made.get(job_type.name)

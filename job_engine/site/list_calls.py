@@ -22,7 +22,7 @@ from frappe.utils import escape_html
 DOCTYPE = "Background Job"
 LOG = "Job Execution Log"
 SORTED = 20_000  # of the newest matches, so many are sorted where no index has the order
-SEARCHED = 200_000  # of the newest jobs, so many are searched where no index has the filter
+SEARCHED = 100_000  # of the newest jobs, so many are searched where no index has the filter
 
 _IN_ORDER = ("creation", "name")  # names are in the order of time
 _INDEXED = ("name", "creation", "job_type", "organization", "status", "user", "dedup_slot")

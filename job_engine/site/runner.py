@@ -23,6 +23,7 @@ from job_engine.guard import Guard
 from job_engine.runner import Runner
 from job_engine.site import wakeups
 from job_engine.site.engines import RunnersEngine
+from job_engine.site.outages import told_as_unavailable
 from job_engine.site.surroundings import Surroundings
 from job_engine.store.workers import Worker
 from job_engine.worker_id import new_worker_id
@@ -57,11 +58,12 @@ def run(for_queue: str, alone: bool = False) -> None:
             return
         engine = RunnersEngine.for_runners(alone)
         try:
-            _Turn(engine, for_queue, alone, surroundings, stopping).run()
+            with told_as_unavailable(engine.store.dialect):
+                _Turn(engine, for_queue, alone, surroundings, stopping).run()
+                frappe.db.rollback()
         except StoreUnavailable as error:
             frappe.logger("job_engine").warning(f"{error} The tick wakes a runner when it is back.")
         finally:
-            frappe.db.rollback()
             engine.close()
 
 
@@ -99,6 +101,7 @@ class _Turn:
                 self._engine.afterwards.finish()
                 if self._has_signed_in:
                     self._engine.store.sign_out(worker_id)
+                self._hand_over()
 
     def _sign_in(self, worker_id: str) -> None:
         """Be seen as a worker. Not before a second has passed or a job takes long: most runners are gone by then."""
@@ -130,6 +133,12 @@ class _Turn:
         much = self._alone or ran >= MUCH
         if ran and much and wakeups.is_waiting(self._engine, self._queue):
             wakeups.wake(self._queue, self._alone)
+
+    def _hand_over(self) -> None:
+        """A worker that is told to stop leaves its queue to others or to its successor, and not to the next tick."""
+        stops = self._stopping.is_set() or self._surroundings.worker_stops()
+        if stops and wakeups.is_waiting(self._engine, self._queue):
+            wakeups.wake(self._queue, self._alone, even_if_pending=True)
 
     def _is_over(self, ran: int) -> bool:
         """Whether somebody else should have the worker now, though there is more to do."""

@@ -48,9 +48,10 @@ class Surroundings:
         if time.monotonic() - self._looked_at < LOOK_SECONDS:
             return False
         self._looked_at = time.monotonic()
-        return self._worker_stops() or site_waits(anew=True)
+        return self.worker_stops() or site_waits(anew=True)
 
-    def _worker_stops(self) -> bool:
+    def worker_stops(self) -> bool:
+        """Whether RQ's worker, this runner's parent, was told to stop."""
         if self._worker_key is None:
             return False
         return self._ask(lambda: self._redis.hget(self._worker_key, "shutdown_requested_date")) is not None

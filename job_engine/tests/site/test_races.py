@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
@@ -12,13 +13,16 @@ import pytest
 from pymysql.constants.COMMAND import COM_QUERY
 
 from job_engine import JobContext
+from job_engine.core.errors import JobTimeout
 from job_engine.core.job import Job
 from job_engine.core.states import Status
 from job_engine.runner import Runner
+from job_engine.site import redis_queue, wakeups
 from job_engine.site.engines import RunnersEngine
 from job_engine.site.group import FrappeSession
 from job_engine.tests.site import people
-from job_engine.tests.site.bench_workers import wait_until
+from job_engine.tests.site.bench_workers import QUEUE as WORKERS_QUEUE
+from job_engine.tests.site.bench_workers import BenchWorkers, wait_until
 from job_engine.tests.site.jobs import EFFECTS, effect
 from job_engine.tests.site.running import QUEUE, Bench
 from job_engine.worker_id import new_worker_id
@@ -71,7 +75,9 @@ def test_a_handler_sees_what_was_committed_with_its_job(here: Bench) -> None:
     runners = RunnersEngine.for_runners(alone=False)
     runner = Runner(runners, new_worker_id(), (QUEUE,))
     try:
-        frappe.db.sql("SELECT COUNT(*) FROM `tabOrganization`")  # while lingering, a runner looks whether the site waits
+        frappe.db.sql(
+            "SELECT COUNT(*) FROM `tabOrganization`"
+        )  # while lingering, a runner looks whether the site waits
         with somebody_else():
             (job,) = enqueue(here, sees_its_document)
         assert runner.run_batch(10) == 1
@@ -115,6 +121,25 @@ def test_what_follows_the_commit_happens_in_the_name_of_the_jobs_own_user(here: 
     enqueue(here, wants_something_afterwards, 3, user=user)
     here.run()
     assert sorted(CALLED) == [(when, user, i) for when in ("after", "before") for i in range(3)]
+
+
+@frappe.request_cache
+def whoever_asks() -> str:
+    """As apps write it: in a request there is one user."""
+    return frappe.session.user
+
+
+def asks_who_it_is(ctx: JobContext, i: int = 0) -> str:
+    return whoever_asks()
+
+
+def test_what_is_cached_for_a_request_is_not_told_to_the_next_user(here: Bench) -> None:
+    users = [people.user("Job User", organizations=(here.organization,)) for _ in range(2)]
+    frappe.db.commit()
+    frappe.get_installed_apps()  # makes the cache, as every start of a runner does
+    jobs = [enqueue(here, asks_who_it_is, user=user)[0] for user in users]
+    here.run()
+    assert [here.get(j).result for j in jobs] == users
 
 
 # Callbacks -----------------------------------------------------------------------------------------------------------------
@@ -281,6 +306,31 @@ def test_a_handler_without_its_lease_commits_nothing_however_often_it_tries(here
     assert CALLED == ["refused"] * 3
     assert here.effects(job) == []
     expect_once(here, others)
+
+
+# Other threads and processes ------------------------------------------------------------------------------------------------
+
+
+def test_a_runners_keeper_can_judge_without_frappe_local(here: Bench) -> None:
+    """It settles a job that will not stop, where the supervisor is gone."""
+    job = here.enqueue("test.noop").evolve(attempts=1)
+    runners = RunnersEngine.for_runners()
+    runners.judge(job, JobTimeout(), 1.0)  # the runner itself has looked at the overrides by then
+    with ThreadPoolExecutor(1) as thread:
+        assert thread.submit(runners.judge, job, JobTimeout(), 1.0).result().status is Status.TIMED_OUT
+
+
+def test_a_worker_that_is_told_to_stop_leaves_what_waits_to_the_next(workers: BenchWorkers) -> None:
+    """At once: nobody waits for the tick because of a restart."""
+    workers.start()
+    first = workers.enqueue("test.sleep", {"seconds": 3, "steps": 60})
+    wait_until(lambda: workers.get(first).status is Status.RUNNING)
+    second = workers.enqueue("test.effect")
+    redis_queue.connection().delete(wakeups.pending_key(WORKERS_QUEUE, False), redis_queue.rq_key(WORKERS_QUEUE))
+    workers.processes[0].terminate()
+    workers.processes[0].wait(20)
+    workers.start()
+    workers.wait_for(second, seconds=20)
 
 
 # The connection dies ------------------------------------------------------------------------------------------------------

@@ -5,9 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-LIMIT = int(
-    os.environ.get("L", "40000")
-)  # milliseconds; a loaded machine is slow, and nothing here waits longer than it has to
+LIMIT = 40_000  # milliseconds; a loaded machine is slow, and nothing here waits longer than it has to
 
 # Frappe drops a refresh that comes soon after another, so this one goes around that.
 SHOW_FILTERED = """async (filters) => {
