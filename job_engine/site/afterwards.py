@@ -52,8 +52,6 @@ class Afterwards:
             }
         final = {key: status for key, status in found.items() if status in ENDED}
         return [
-            o.evolve(status=final[o.name, o.attempt], give_back=False)
-            if (o.name, o.attempt) in final
-            else o
+            o.evolve(status=final[o.name, o.attempt], give_back=False) if (o.name, o.attempt) in final else o
             for o in outcomes
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import frappe
 
@@ -23,12 +23,16 @@ _QUEUES = ("before_commit", "after_commit", "before_rollback", "after_rollback")
 
 
 def mark() -> Marks:
-    return {name: len(_queue(name)) for name in _QUEUES}
+    db = frappe.local.db
+    return {name: len(getattr(db, name)._functions) for name in _QUEUES}
 
 
 def are_left(marks: Marks) -> bool:
     """Whether the handler wants something to happen at the transaction's end."""
-    return any(not _is_ours(callback) for name in _QUEUES for callback in _since(name, marks))
+    now = mark()
+    if now == marks:
+        return False  # as most do
+    return any(not _is_ours(_queue(name)[i]) for name in _QUEUES for i in range(marks.get(name, 0), now[name]))
 
 
 def keep(marks: Marks) -> None:
@@ -74,11 +78,6 @@ def harmless(callback: Callback) -> Callback:
 def _queue(name: str) -> deque[Callback]:
     functions: deque[Callback] = getattr(frappe.local.db, name)._functions
     return functions
-
-
-def _since(name: str, marks: Marks) -> Iterator[Callback]:
-    queue = _queue(name)
-    return (queue[i] for i in range(marks.get(name, 0), len(queue)))
 
 
 def _is_ours(callback: Callback) -> bool:

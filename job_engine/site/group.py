@@ -81,6 +81,7 @@ class SiteGroup(Group):
         self._ending = False  # it is the group itself that commits or rolls back now
         self._handler_is_ending = False  # the running handler is about to, and has told us
         self._in_doubt: list[Outcome] = []  # written into a handler's own commit, of which nothing was heard yet
+        self._is_new = False  # the transaction: nothing was read or written in it
         self._quick: set[str] = set()
         self.committing_types: set[str] = set()  # whose handlers have ended the transaction themselves
 
@@ -93,7 +94,7 @@ class SiteGroup(Group):
         """Every handler of a site may write on frappe.db, without asking: its first statement is preceded by a savepoint."""
         if attempt.job.job_type not in self._quick:
             self.write()  # nobody waits behind a type that is not known to be quick
-        if not self._open:
+        if not self._open and not self._is_new:
             # What this process has looked at before the claim must not be the picture that the handler gets: the document
             # that was committed with its job would not be there.
             self._begun()
@@ -310,11 +311,19 @@ class SiteGroup(Group):
             super().write_if_due(wait)
 
     def _write(self) -> None:
+        if not self._open and not self._outcomes:
+            return
         self._ending = True
         try:
             super()._write()
         finally:
             self._ending = False
+        if self._running is None and frappe.local.db.db_type != "postgres":
+            self._is_new = True
+            on_first_query(frappe.local.db, self._used)
+
+    def _used(self) -> None:
+        self._is_new = False
 
     def _rollback(self) -> None:
         self._ending = True

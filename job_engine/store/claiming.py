@@ -16,6 +16,9 @@ from job_engine.store.controls import Controls, Key
 from job_engine.store.rows import CLAIM_COLUMNS, claimed_from_row
 from job_engine.store.session import Session
 
+# What is Queued was due by the clock of whoever queued it. Each process counts on from another answer of the database, and one
+# that was woken for the job must not find that it is a few milliseconds early.
+SKEW = timedelta(seconds=1)
 MOST_LANES = 200  # looked at in one claim, for each priority; the cursor brings the others their turn
 
 
@@ -124,7 +127,7 @@ def _waiting_lanes(session: Session, queues: tuple[str, ...] | None, cursor: Cur
 
 def _candidates(session: Session, asked: Mapping[Lane, int], now: datetime) -> list[Candidate]:
     found: list[Candidate] = []
-    at = session.dialect.to_db(now)
+    at = session.dialect.to_db(now + SKEW)
     for lane, n in asked.items():
         rows = session.rows(
             "SELECT name, run_after, lost FROM {job} WHERE status = 'Queued' AND lane = %s AND run_after <= %s"

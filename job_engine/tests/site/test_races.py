@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import Any
 
 import frappe
@@ -318,6 +319,21 @@ def test_a_runners_keeper_can_judge_without_frappe_local(here: Bench) -> None:
     runners.judge(job, JobTimeout(), 1.0)  # the runner itself has looked at the overrides by then
     with ThreadPoolExecutor(1) as thread:
         assert thread.submit(runners.judge, job, JobTimeout(), 1.0).result().status is Status.TIMED_OUT
+
+
+def test_a_runner_whose_clock_is_a_little_late_takes_what_it_was_woken_for(here: Bench) -> None:
+    """Two processes never agree to the millisecond what the database's time is, and nobody would wake it again."""
+    (job,) = enqueue(here, plain)
+    frappe.db.commit()
+    runners = RunnersEngine.for_runners(alone=False)
+    clock = runners.store.now
+    runners.store.now = lambda: min(clock(), job.run_after - timedelta(milliseconds=50))
+    runner = Runner(runners, new_worker_id(), (QUEUE,))
+    try:
+        assert runner.run_batch(10) == 1
+    finally:
+        runner.close()
+        runners.close()
 
 
 def test_a_worker_that_is_told_to_stop_leaves_what_waits_to_the_next(workers: BenchWorkers) -> None:

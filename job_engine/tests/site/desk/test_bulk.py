@@ -46,7 +46,7 @@ def choose(desk: Desk, label: str) -> None:
 def test_500_dead_letters_are_retried_beyond_the_page_and_spread_over_time(
     desk_of: Callable[[str], Desk], ours: str, kind: str
 ):
-    dead_letters(ours, 500, queue="in_process")
+    dead_letters(ours, 500, queue="nobodys")
     frappe.db.commit()
     desk = desk_of(kind)
     page = desk.list(organization=ours, status="Dead Letter")
@@ -73,7 +73,7 @@ def test_500_dead_letters_are_retried_beyond_the_page_and_spread_over_time(
 
 
 def test_only_what_is_checked_is_canceled_and_the_reason_is_kept(managers_desk: Desk, ours: str):
-    waiting = [people.job(ours, status="Pending", queue="in_process") for _ in range(3)]
+    waiting = [people.job(ours, status="Pending", queue="nobodys") for _ in range(3)]
     done = people.job(ours)
     frappe.db.commit()
     page = managers_desk.list(organization=ours)

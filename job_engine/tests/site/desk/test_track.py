@@ -19,7 +19,7 @@ def test_the_toast_survives_navigation_and_ends_with_a_link(desk: Desk, ours: st
         job.name,
     )
     toast = page.locator(f'.je-toast[data-job="{job.name}"]')
-    toast.filter(has_text="Queued").wait_for()
+    toast.wait_for()
     page.evaluate("() => frappe.set_route('List', 'File', 'List')")
 
     workers.start()
