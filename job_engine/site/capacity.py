@@ -26,10 +26,10 @@ class QueueFull(JobEngineError):
 
 def check(organization: str | None, n: int) -> None:
     """Raise QueueFull where the organization would have too many waiting jobs. Counts seldom: every enqueue asks."""
-    key = (frappe.local.site, organization or "")
+    most = settings.read().max_waiting_jobs
+    key = (frappe.local.site, organization or "", most)
     at, room = _room.get(key, (0.0, 0))
     if room < n or time.monotonic() - at > FRESH_SECONDS:
-        most = settings.read().max_waiting_jobs
         waiting = _waiting(organization or "", most)
         if waiting + n > most:
             _room.pop(key, None)

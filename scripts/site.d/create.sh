@@ -44,7 +44,7 @@ write_site_configs() {
 		site=$(site_name "$database")
 		set_config "$BENCH/sites/$site/site_config.json" \
 			db_host="\"$HOST\"" db_port="$(server_port "$(server_url "$database")")" \
-			host_name="\"$(site_url "$site")\"" allow_tests=true \
+			host_name="\"$(site_url "$site")\"" allow_tests=true throttle_user_limit=100000 \
 			job_types='["job_engine.tests.site.jobs"]' workers='{"in_process": {"timeout": 300}, "job_engine_tests": {"timeout": 300}}'
 	done
 }

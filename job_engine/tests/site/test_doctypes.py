@@ -257,7 +257,7 @@ def test_settings_have_the_engines_defaults_before_there_are_any():
     "values, message",
     [
         ({"lease_seconds": 1}, "from 10 to 3600"),
-        ({"heartbeat_seconds": 30}, "at most 20 s"),
+        ({"lease_seconds": 60, "heartbeat_seconds": 30}, "at most 20 s"),
         ({"grace_seconds": 0}, "Grace"),
         ({"payload_bytes": 10}, "from 1024"),
         ({"max_waiting_jobs": 0}, "suspend it"),

@@ -38,7 +38,8 @@ def test_the_stored_document_is_up_to_date():
 
 def test_every_whitelisted_method_is_in_it(document):
     """Also one that somebody whitelisted without @method."""
-    ours = {f.__name__ for f in frappe.whitelisted if f.__module__.startswith("job_engine.api")}
+    modules = {f: f.__module__ for f in frappe.whitelisted if f.__module__.startswith("job_engine.api")}
+    ours = {f.__name__ for f, module in modules.items() if not module.startswith("job_engine.api.desk")}
 
     assert ours == set(job_engine.api.__all__) == set(METHODS)
     assert set(document["paths"]) == {f"{openapi.PREFIX}{name}" for name in ours}

@@ -56,6 +56,20 @@ def tenants(connected: str) -> Iterator[tuple[str, str]]:
     frappe.db.commit()
 
 
+def forget_everything() -> None:
+    """For tests of pages that show the whole site: what others have left there is not theirs."""
+    frappe.db.rollback()
+    for table in (
+        "tabBackground Job",
+        "tabJob Execution Log",
+        "__job_engine_stat",
+        "__job_engine_dependency",
+        "__job_engine_worker",
+    ):
+        frappe.db.sql(f"DELETE FROM `{table}`")
+    frappe.db.commit()
+
+
 def forget_jobs(organization: str) -> None:
     those = "SELECT name FROM `tabBackground Job` WHERE organization = %s"
     frappe.db.sql(f"DELETE FROM `tabJob Execution Log` WHERE job IN ({those})", organization)

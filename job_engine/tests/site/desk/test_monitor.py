@@ -14,6 +14,7 @@ from job_engine.store import stats
 from job_engine.store.session import Session
 from job_engine.tests.site import people
 from job_engine.tests.site.desk.browsing import Desk
+from job_engine.tests.site.desk.conftest import forget_everything
 
 FILLER = 20_000  # ended jobs, which the monitor must not read
 PAYLOAD = "<img src=x onerror='window.pwned = 1'>\"><script>window.pwned = 1</script>"
@@ -46,6 +47,7 @@ def count(organization: str, event: str, n: int = 1, seconds: float = 1.0, job_t
 
 @pytest.fixture(autouse=True)
 def no_counters_left(tenants: tuple[str, str]) -> Iterator[None]:
+    forget_everything()
     yield
     frappe.db.rollback()
     for organization in tenants:

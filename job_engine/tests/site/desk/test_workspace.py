@@ -12,6 +12,7 @@ from job_engine.site import engine
 from job_engine.store import stats
 from job_engine.tests.site import people
 from job_engine.tests.site.desk.browsing import Desk
+from job_engine.tests.site.desk.conftest import forget_everything
 
 CARDS = ("Dead Letters", "Running Jobs", "Waiting Jobs", "Jobs Completed in 24 Hours")
 CHARTS = ("Job Throughput", "Failed Attempts by Job Type")
@@ -29,6 +30,11 @@ def test_everything_of_it_is_installed_with_the_app_and_goes_with_its_module():
     for doctype, names in INSTALLED.items():
         found = frappe.get_all(doctype, {"module": "Job Engine"}, pluck="name")
         assert sorted(found) == sorted(names), doctype
+
+
+@pytest.fixture(autouse=True)
+def nothing_of_others(tenants: tuple[str, str]) -> None:
+    forget_everything()
 
 
 def box(page: Any, card: str) -> Any:
