@@ -71,9 +71,10 @@ def open_page(browser: Any, page_url: str, connected: str) -> Iterator[Callable[
     frappe.db.commit()
 
 
-def wait_for(page: Any, condition: str) -> None:
+def wait_for(page: Any, condition: str, seconds: float = 20.0) -> None:
     page.wait_for_function(
-        f"() => {{ const text = (id) => document.getElementById(id).textContent; return {condition}; }}"
+        f"() => {{ const text = (id) => document.getElementById(id).textContent; return {condition}; }}",
+        timeout=seconds * 1000,
     )
 
 
@@ -111,7 +112,8 @@ def test_what_happened_while_the_line_was_down_is_caught_up(workers: BenchWorker
     page.route("**/socket.io/**", lambda route: route.abort())
     page.route("**/*get_job_status*", lambda route: route.abort())
     lines[-1].close()
-    wait_for(page, "document.getElementById('job').dataset.connected === 'no'")
+    # Where the change to a WebSocket was not complete yet, the silence is noticed by the missing heartbeat: 45 s.
+    wait_for(page, "document.getElementById('job').dataset.connected === 'no'", 70)
     workers.start()
     workers.wait_for(job)
     assert page.locator("#status").text_content() == "Queued"

@@ -80,7 +80,7 @@ def test_an_operator_comes_from_it_to_the_monitor_and_the_dead_letters(desk_of: 
 
     box(page, "Dead Letters").locator(".widget-body").click()
     desk.until("window.cur_list && cur_list.doctype === 'Background Job'")
-    desk.until("cur_list.filter_area.get().some((f) => f[1] === 'status' && f[3] === 'Dead Letter')")
+    desk.until("cur_list.filter_area?.get().some((f) => f[1] === 'status' && f[3] === 'Dead Letter')")
     page.go_back()
     page.locator(".shortcut-widget-box", has_text="Job Monitor").first.click()
     desk.until("document.querySelector('.job-monitor[data-state=ready]')")
