@@ -39,13 +39,7 @@ def type_shape(job_type: JobType, limit: Limit | None, paused: bool) -> dict[str
     return {
         "name": job_type.name,
         "handler": handler_text(job_type),
-        "queue": job_type.queue,
-        "priority": job_type.priority,
-        "timeout": job_type.timeout,
-        "max_attempts": job_type.max_attempts,
-        "retry": job_type.retry.to_json(),
-        "dedup_window": job_type.dedup_window,
-        "commit": job_type.commit,
+        **job_type.policy(),
         **limit_shape(limit),
         "paused": paused,
     }

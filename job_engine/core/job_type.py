@@ -83,6 +83,18 @@ class JobType:
                 "call asyncio.run() inside."
             )
 
+    def policy(self) -> dict[str, Any]:
+        """What is told of it to people and machines: plain values, limits apart."""
+        return {
+            "queue": self.queue,
+            "priority": self.priority,
+            "timeout": self.timeout,
+            "max_attempts": self.max_attempts,
+            "retry": self.retry.to_json(),
+            "dedup_window": self.dedup_window,
+            "commit": self.commit,
+        }
+
     def evolve(self, **changes: Any) -> JobType:
         return dataclasses.replace(self, **changes)
 

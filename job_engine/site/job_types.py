@@ -191,15 +191,9 @@ def sync() -> None:
 def described(job_type: JobType) -> dict[str, Any]:
     """The code's policy, for people."""
     return {
-        "queue": job_type.queue,
-        "priority": job_type.priority,
-        "timeout": job_type.timeout,
-        "max_attempts": job_type.max_attempts,
-        "retry": job_type.retry.to_json(),
-        "dedup_window": job_type.dedup_window,
+        **job_type.policy(),
         "concurrency": job_type.concurrency,
         "rate": f"{job_type.rate.count}/{job_type.rate.seconds:g}s" if job_type.rate else None,
-        "commit": job_type.commit,
         "isolation": job_type.isolation,
         "idempotent": job_type.idempotent,
     }

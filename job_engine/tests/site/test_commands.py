@@ -15,17 +15,10 @@ import pytest
 from job_engine.core.states import Status
 from job_engine.site import engine
 from job_engine.tests.site.bench_command import answer, bench, command
+from job_engine.tests.site.bench_workers import wait_until
 from job_engine.tests.site.running import QUEUE
 
 LIMIT_SECONDS = 20.0
-
-
-def wait_for(what: Callable[[], bool]) -> None:
-    until = time.monotonic() + LIMIT_SECONDS
-    while not what():
-        assert time.monotonic() < until, "it did not happen in time"
-        time.sleep(0.02)
-        frappe.db.rollback()  # see what others have committed
 
 
 @pytest.fixture
@@ -160,7 +153,7 @@ def test_dispatch_queues_a_job_when_it_is_due_and_stops_when_told_to(here, proce
     job = here.enqueue("test.noop", run_after=1.0)
     frappe.db.commit()
 
-    wait_for(lambda: engine().get(job.name).status is Status.QUEUED)
+    wait_until(lambda: engine().get(job.name).status is Status.QUEUED)
 
     queued = engine().history(job.name)[-1]
     assert (queued.at - job.run_after).total_seconds() < 0.5
@@ -175,7 +168,7 @@ def test_work_runs_jobs_without_rq_and_gives_an_isolated_one_a_process(here, pro
     frappe.db.commit()
 
     worker = process("work", "--processes", "1", "--queues", QUEUE)
-    wait_for(lambda: all(engine().get(job.name).status is Status.COMPLETED for job in (*shared, apart)))
+    wait_until(lambda: all(engine().get(job.name).status is Status.COMPLETED for job in (*shared, apart)))
 
     who = {job.name: engine().history(job.name)[-1].actor for job in (*shared, apart)}
     assert who.pop(apart.name) not in who.values()

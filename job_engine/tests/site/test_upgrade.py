@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import frappe
@@ -12,6 +11,7 @@ from job_engine.core.states import Status
 from job_engine.site import engine, upgrade
 from job_engine.site.engines import RunnersEngine
 from job_engine.tests.site import people
+from job_engine.tests.site.bench_workers import wait_until
 from job_engine.tests.site.running import QUEUE
 
 EVERYTHING = ("everything", "")
@@ -108,11 +108,7 @@ def test_a_runner_on_a_bench_worker_finishes_its_job_before_the_migration_begins
     frappe.db.commit()
     job = engine().enqueue("test.sleep", {"seconds": 2}, organization=acme)
     frappe.db.commit()
-    until = time.monotonic() + 30
-    while engine().get(job.name).status is not Status.RUNNING:
-        assert time.monotonic() < until, "no bench worker took the job"
-        time.sleep(0.02)
-        frappe.db.rollback()
+    wait_until(lambda: engine().get(job.name).status is Status.RUNNING, what="a bench worker to take the job")
 
     upgrade.before_migrate()
 
