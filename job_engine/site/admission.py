@@ -10,7 +10,10 @@ from frappe import _
 from job_engine.core.errors import PermanentError
 from job_engine.core.job import Job
 from job_engine.site import tenancy
+from job_engine.site.asking import ask
 from job_engine.site.job_types import Overrides
+from job_engine.store.session import Session
+from job_engine.store.sql import SqlStore
 
 FRESH_SECONDS = 1.0
 
@@ -22,7 +25,8 @@ class NotAdmitted(PermanentError):
 class Admission:
     """Remembers for a second what it found, so that a flood of alike jobs asks once."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: SqlStore) -> None:
+        self._store = store
         self._found: dict[tuple[str, str | None, str], tuple[float, str | None, bool]] = {}
 
     def check(self, job: Job) -> None:
@@ -31,21 +35,21 @@ class Admission:
         key = (user, job.organization, job.job_type)
         at, refusal, forgivable = self._found.get(key, (0.0, None, False))
         if not at or time.monotonic() - at > FRESH_SECONDS:
-            refusal, forgivable = _refusal(user, job.organization, job.job_type)
+            with self._store.session() as session:
+                refusal, forgivable = _refusal(session, user, job.organization, job.job_type)
             self._found[key] = time.monotonic(), refusal, forgivable
         if refusal is not None and not (forgivable and _is_trusted(job.name)):
             raise NotAdmitted(refusal)
 
 
-def _refusal(user: str, organization: str | None, job_type: str) -> tuple[str | None, bool]:
+def _refusal(session: Session, user: str, organization: str | None, job_type: str) -> tuple[str | None, bool]:
     """Why such a job may not run, and whether that is forgiven to server code, which asked for no permission."""
-    # By SQL: Frappe's query builder would be imported by every runner, into a fork that has not needed it so far.
-    enabled = frappe.db.sql("SELECT enabled FROM `tabUser` WHERE name = %s", user)
+    enabled = ask("SELECT enabled FROM `tabUser` WHERE name = %s", (user,), session)
     if not enabled:
         return _("User {0} does not exist any more.").format(user), False
     if not enabled[0][0]:
         return _("User {0} is disabled.").format(user), False
-    if organization is not None and not tenancy.exists(organization):
+    if organization is not None and not tenancy.exists(organization, session):
         return _("Organization not found: {0} was deleted.").format(organization), False
     if not tenancy.may_act_for(user, organization):
         return _("User {0} no longer has the permission of organization {1}.").format(user, organization), True

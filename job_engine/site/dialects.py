@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, timezone
+from functools import cached_property
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import frappe
 
+from job_engine.site import settings
 from job_engine.store.dialect import Dialect
 from job_engine.store.mariadb import MariaDB
-
-FRAPPES_OWN_ZONE = "Asia/Kolkata"  # what Frappe takes where a site has set none
 
 _TABLES = {
     "job": "tabBackground Job",
@@ -23,12 +23,6 @@ _TABLES = {
 }
 
 
-def site_zone() -> ZoneInfo:
-    """The site's time zone, asked for directly: Frappe's own way loads all of System Settings, at every start of a runner."""
-    found = frappe.db.sql("SELECT value FROM `tabSingles` WHERE doctype = 'System Settings' AND field = 'time_zone'")
-    return ZoneInfo(found[0][0] if found and found[0][0] else FRAPPES_OWN_ZONE)
-
-
 def tables(quote: str) -> dict[str, str]:
     return {"log_id": "name", **{word: f"{quote}{table}{quote}" for word, table in _TABLES.items()}}
 
@@ -37,7 +31,10 @@ class SiteTimes:
     """Frappe stores times without a zone, in the site's own. The engine's are in UTC."""
 
     owner_columns = ("owner", "modified_by")
-    zone: ZoneInfo
+
+    @cached_property
+    def zone(self) -> ZoneInfo:
+        return ZoneInfo(settings.read().time_zone)
 
     def to_db(self, value: datetime | None) -> Any:
         return None if value is None else value.astimezone(self.zone).replace(tzinfo=None)
@@ -58,14 +55,14 @@ def _is_ambiguous(local: datetime) -> bool:
 
 
 class SiteMariaDB(SiteTimes, MariaDB):
+    quote = "`"
     clauses: ClassVar[dict[str, str]] = MariaDB.clauses
 
     def __init__(self) -> None:
-        settings = frappe.local.db.get_connection_settings()  # host, port, TLS: as this site reaches its database
-        kept = {key: value for key, value in settings.items() if key not in ("conv", "charset", "use_unicode")}
+        login = frappe.local.db.get_connection_settings()  # host, port, TLS: as this site reaches its database
+        kept = {key: value for key, value in login.items() if key not in ("conv", "charset", "use_unicode")}
         arguments: dict[str, Any] = {"host": "localhost", "port": 3306, **kept}
-        super().__init__(arguments, tables("`"))
-        self.zone = site_zone()
+        super().__init__(arguments, tables(self.quote))
         # A doctype's Float and Percent are DECIMAL columns; the engine counts in floats.
         decimal = self._pymysql.constants.FIELD_TYPE.NEWDECIMAL
         self._arguments["conv"] = {**self._pymysql.converters.conversions, decimal: float}

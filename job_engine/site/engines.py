@@ -22,7 +22,7 @@ from job_engine.site.classification import site_classifier
 from job_engine.site.dialects import site_dialect
 from job_engine.site.execution import Desk
 from job_engine.site.group import SiteGroup
-from job_engine.site.job_types import SiteRegistry, load
+from job_engine.site.job_types import Overrides, SiteRegistry, load
 from job_engine.site.store import SiteStore
 from job_engine.store.inserting import NewJob
 
@@ -92,15 +92,18 @@ class RunnersEngine(SiteEngine):
     def __init__(self, store: SiteStore):
         super().__init__(store)
         self._desk = Desk()
-        self._admission = Admission()
+        self._admission = Admission(store)
         self.afterwards = afterwards.Afterwards(store)
         self.when_it_takes_long: Callable[[], None] = lambda: None
 
     @classmethod
     def for_runners(cls, alone: bool | None = None) -> RunnersEngine:
         """`alone`: for a runner of one isolated job (True) or of all others (False)."""
-        store = SiteStore(site_dialect(), lease_seconds=settings.engine_settings().lease_seconds)
+        store = SiteStore(site_dialect())
         store.alone = alone
+        with store.session() as session:
+            store.lease_seconds = settings.read(session).engine.lease_seconds
+            Overrides.current(session)
         return cls(store)
 
     def new_group(self, worker_id: str) -> Group:

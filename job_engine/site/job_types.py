@@ -19,13 +19,15 @@ from job_engine.core.errors import JobEngineError
 from job_engine.core.job_type import TIMEOUTS, JobType, Rate
 from job_engine.core.registry import Registry, default_registry
 from job_engine.core.retry import RetryPolicy
+from job_engine.site.asking import ask
+from job_engine.store.session import Session
 
 FRESH_SECONDS = 1.0
 
 _COLUMNS = (
-    "name, enabled, queue, priority, timeout_category, timeout, isolation, `commit`, concurrency, rate, max_attempts,"
-    " retry_policy, custom_retry, dedup_window, submit_role"
-)
+    "name enabled queue priority timeout_category timeout isolation commit concurrency rate max_attempts retry_policy"
+    " custom_retry dedup_window submit_role"
+).split()
 _known: dict[str, tuple[float, Overrides]] = {}  # by site
 _loaded: set[str] = set()  # modules
 
@@ -37,34 +39,29 @@ class Overrides:
     policies: dict[str, dict[str, Any]] = field(default_factory=dict)
     disabled: frozenset[str] = frozenset()
     submit_roles: dict[str, str] = field(default_factory=dict)
-    paused: bool = False  # everything
 
     @classmethod
-    def current(cls) -> Overrides:
-        return cls.of(frappe.local.site)
+    def current(cls, session: Session | None = None) -> Overrides:
+        return cls.of(frappe.local.site, session)
 
     @classmethod
-    def of(cls, site: str) -> Overrides:
+    def of(cls, site: str, session: Session | None = None) -> Overrides:
         at, known = _known.get(site, (0.0, None))
         if known is not None and getattr(frappe.local, "site", None) != site:
             return known  # in a thread without frappe.local, such as a runner's keeper: what its runner has last read
         if known is None or time.monotonic() - at > FRESH_SECONDS:
-            known = cls._read()
+            known = cls._read(session)
             _known[site] = time.monotonic(), known
         return known
 
     @classmethod
-    def _read(cls) -> Overrides:
-        columns = _COLUMNS if frappe.db.db_type == "mariadb" else _COLUMNS.replace("`", '"')
-        rows = frappe.db.sql(f"SELECT {columns} FROM `tabJob Type`", as_dict=True)
-        paused = frappe.db.sql(
-            "SELECT value FROM `tabSingles` WHERE doctype = 'Job Engine Settings' AND field = 'paused'"
-        )
+    def _read(cls, session: Session | None) -> Overrides:
+        found = ask(f"SELECT {', '.join(f'`{column}`' for column in _COLUMNS)} FROM `tabJob Type`", session=session)
+        rows = [frappe._dict(zip(_COLUMNS, row, strict=True)) for row in found]
         return cls(
             {row.name: policy_of(row) for row in rows},
             frozenset(row.name for row in rows if not row.enabled),
             {row.name: row.submit_role for row in rows if row.submit_role},
-            bool(paused and frappe.utils.cint(paused[0][0])),
         )
 
 
@@ -109,14 +106,17 @@ class SiteRegistry(Registry):
 
     def get(self, name: str) -> JobType | None:
         found = self._code.get(name)
-        return self._in_force(found) if found is not None and self._is_here(found) else None
+        if found is None or not self._is_here(found):
+            return None
+        return self._with(Overrides.of(self._site).policies, found)
 
     def __getitem__(self, name: str) -> JobType:
         found = self.get(name)
         return found if found is not None else super().__getitem__(name)
 
     def __iter__(self) -> Iterator[JobType]:
-        return (self._in_force(job_type) for job_type in self._code if self._is_here(job_type))
+        policies = Overrides.of(self._site).policies
+        return (self._with(policies, job_type) for job_type in self._code if self._is_here(job_type))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
@@ -134,8 +134,8 @@ class SiteRegistry(Registry):
         """Apps of other sites on the bench may have registered types in this process."""
         return job_type.handler.__module__.partition(".")[0] in self._apps
 
-    def _in_force(self, job_type: JobType) -> JobType:
-        policy = Overrides.of(self._site).policies.get(job_type.name)
+    def _with(self, policies: dict[str, dict[str, Any]], job_type: JobType) -> JobType:
+        policy = policies.get(job_type.name)
         if not policy:
             return job_type
         known = self._made.get(job_type.name)

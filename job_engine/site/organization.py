@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import frappe
 
+from job_engine.site.asking import ask
+from job_engine.store.session import Session
+
 NAME = "Organization"
 MODULE = "Job Engine"
 
@@ -50,12 +53,11 @@ def create_if_missing() -> None:
     ).insert(ignore_permissions=True)
 
 
-def is_ours(doctype: str) -> bool:
+def is_ours(doctype: str, session: Session | None = None) -> bool:
     """Whether this app made it, so that this app's rules are the only ones."""
     if doctype != NAME:
         return False
-    # By SQL: every runner asks, and to load a doctype's meta is to import half of Frappe into its fork.
-    return frappe.db.sql("SELECT module FROM `tabDocType` WHERE name = %s", NAME) == ((MODULE,),)
+    return [*ask("SELECT module FROM `tabDocType` WHERE name = %s", (NAME,), session)] == [(MODULE,)]
 
 
 def link_jobs_to(doctype: str) -> None:

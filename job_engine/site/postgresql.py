@@ -8,7 +8,7 @@ import frappe
 import psycopg2
 import psycopg2.extensions
 
-from job_engine.site.dialects import SiteTimes, site_zone, tables
+from job_engine.site.dialects import SiteTimes, tables
 from job_engine.store.dialect import Dialect
 from job_engine.store.postgresql import PostgreSQL
 from job_engine.store.waiting import BackoffWaiter, Waiter
@@ -20,16 +20,16 @@ _FLOATS = psycopg2.extensions.new_type(
 
 
 class SitePostgreSQL(SiteTimes, PostgreSQL):
+    quote = '"'
     clauses: ClassVar[dict[str, str]] = PostgreSQL.clauses
 
     def __init__(self) -> None:
-        Dialect.__init__(self, tables('"'))
+        Dialect.__init__(self, tables(self.quote))
         db = frappe.local.db
         self._login = {"user": db.user, "dbname": db.cur_db_name, "host": db.host, "password": db.password}
         if db.port:
             self._login["port"] = db.port
         self.address = f"postgresql:{db.host}:{db.port}/{db.cur_db_name}"
-        self.zone = site_zone()
 
     def connect(self) -> Any:
         connection = psycopg2.connect(**self._login)

@@ -2,12 +2,16 @@
 
 # ruff: noqa: F401
 
+import encodings.idna  # with which PyMySQL encodes a host and a password
+
 import frappe.database.mariadb.database
 import frappe.database.utils
 import frappe.defaults
 import frappe.query_builder.builder
 import frappe.utils.background_jobs
 import frappe.utils.file_lock
+import frappe.utils.logger
+import frappe.utils.redis_wrapper
 import pymysql
 import redis.client
 

@@ -14,6 +14,7 @@ import redis
 from frappe.realtime import can_subscribe_doc as may_enter
 
 from job_engine.site import organization, redis_queue, settings, tenancy
+from job_engine.site.asking import ask
 from job_engine.store.sql import SqlStore
 
 ADMINISTRATORS = f"doc:{settings.DOCTYPE}/{settings.DOCTYPE}"
@@ -27,23 +28,24 @@ class Rooms:
     """Which rooms may hear what. Made in a thread that has frappe.local; used in those of a runner that have none."""
 
     def __init__(self, store: SqlStore):
-        doctype = tenancy.tenant_doctype()
-        self._prefix = f"doc:{doctype}/"
-        self._is_strict = organization.is_ours(doctype)  # it lets in only those who may see the organization's jobs
+        self._doctype = tenancy.tenant_doctype()
         self._store = store
-        quote = '"' if frappe.db.db_type == "postgres" else "`"
-        self._query = f"SELECT DISTINCT parent FROM {quote}tabJob Type Role{quote} WHERE parenttype = 'Job Type'"
         self._reserved: frozenset[str] = frozenset()  # types that only some roles may see
+        self._is_strict = False  # the room lets in only those who may see the organization's jobs
         self._read_at = 0.0
 
     def of_organization(self, name: str) -> str:
-        return self._prefix + name
+        return f"doc:{self._doctype}/{name}"
 
     def may_name(self, job_type: str) -> bool:
         """Whether an organization's room may hear more of such a job than that there was one."""
         if time.monotonic() - self._read_at > FRESH_SECONDS:
             with self._store.session() as session:
-                self._reserved = frozenset(session.column(self._query))
+                reserved = ask(
+                    "SELECT DISTINCT parent FROM `tabJob Type Role` WHERE parenttype = 'Job Type'", session=session
+                )
+                self._is_strict = organization.is_ours(self._doctype, session)
+            self._reserved = frozenset(job_type for (job_type,) in reserved)
             self._read_at = time.monotonic()
         return self._is_strict and job_type not in self._reserved
 

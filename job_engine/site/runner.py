@@ -13,12 +13,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 
 import frappe
 from frappe.utils import CallbackManager
 
 from job_engine.core.errors import StoreUnavailable
+from job_engine.core.job import Job
 from job_engine.guard import Guard
 from job_engine.runner import Runner
 from job_engine.site import wakeups
@@ -54,17 +55,13 @@ def run(for_queue: str, alone: bool = False) -> None:
     with _signals() as stopping:
         surroundings = Surroundings(for_queue)
         surroundings.take_up(alone)
-        if surroundings.must_wait():
-            return
-        engine = RunnersEngine.for_runners(alone)
         try:
-            with told_as_unavailable(engine.store.dialect):
-                _Turn(engine, for_queue, alone, surroundings, stopping).run()
-                frappe.db.rollback()
+            with closing(RunnersEngine.for_runners(alone)) as engine, told_as_unavailable(engine.store.dialect):
+                if not surroundings.must_wait():
+                    _Turn(engine, for_queue, alone, surroundings, stopping).run()
+                    frappe.db.rollback()
         except StoreUnavailable as error:
             frappe.logger("job_engine").warning(f"{error} The tick wakes a runner when it is back.")
-        finally:
-            engine.close()
 
 
 class _Turn:
@@ -84,14 +81,8 @@ class _Turn:
 
     def run(self) -> None:
         worker_id = new_worker_id()
-        details = {
-            "site": frappe.local.site,
-            "sites_path": os.path.abspath(frappe.local.sites_path),
-            "worker_id": worker_id,
-        }
-        settle = [sys.executable, "-m", "job_engine.site.settle"]
-        with Guard(self._engine.settings.grace_seconds, settle, details) as guard:
-            runner = Runner(self._engine, worker_id, (self._queue,), guard.beacon)
+        with ExitStack() as until_the_end:
+            runner = _GuardedRunner(self._engine, worker_id, (self._queue,), until_the_end)
             runner.stopping = self._stopping
             self._engine.when_it_takes_long = lambda: self._sign_in(worker_id)
             try:
@@ -161,6 +152,30 @@ class _Turn:
             self._engine.store.promote()
             self._sign_in(runner.worker_id)
             self._engine.store.seen(runner.worker_id)
+
+
+class _GuardedRunner(Runner):
+    """Has a guard from its first claim on. Not before: a wake-up that finds nothing needs none, and one that does can start
+    its first job while the guard is still waking up.
+    """
+
+    def __init__(self, engine: RunnersEngine, worker_id: str, queues: tuple[str, ...], until_the_end: ExitStack):
+        super().__init__(engine, worker_id, queues)
+        self._until_the_end = until_the_end
+
+    def _claim(self, limit: int) -> list[Job]:
+        jobs = super()._claim(limit)
+        if jobs and self.beacon is None:
+            self.beacon = self._until_the_end.enter_context(self._guard()).beacon
+        return jobs
+
+    def _guard(self) -> Guard:
+        details = {
+            "site": frappe.local.site,
+            "sites_path": os.path.abspath(frappe.local.sites_path),
+            "worker_id": self.worker_id,
+        }
+        return Guard(self.engine.settings.grace_seconds, [sys.executable, "-m", "job_engine.site.settle"], details)
 
 
 @contextmanager

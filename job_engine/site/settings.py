@@ -1,7 +1,8 @@
-"""Job Engine Settings as the engine's own settings.
+"""Job Engine Settings as the engine's own settings, and the few of Frappe's own that it goes by.
 
 Asked for at every enqueue and read from the database at most once a second, so that a change takes effect everywhere without
-a restart. Not kept in Redis: there, others would see what a transaction has written and may yet roll back.
+a restart. Not kept in Redis: there, others would see what a transaction has written and may yet roll back. In one statement:
+Frappe's own way would load all of System Settings at every start of a runner.
 """
 
 from __future__ import annotations
@@ -14,9 +15,20 @@ import frappe
 from frappe.utils import cint
 
 from job_engine.settings import Settings
+from job_engine.site.asking import ask
+from job_engine.store.session import Session
 
 DOCTYPE = "Job Engine Settings"
 FRESH_SECONDS = 1.0
+FRAPPES_OWN_ZONE = "Asia/Kolkata"  # what Frappe takes where a site has set none
+
+_STORED = f"""
+    SELECT field, value FROM `tabSingles` WHERE doctype = '{DOCTYPE}'
+    UNION ALL
+    SELECT field, value FROM `tabSingles` WHERE doctype = 'System Settings' AND field IN ('enable_scheduler', 'time_zone')
+    UNION ALL
+    SELECT 'kept_days', CONCAT('', days) FROM `tabLogs To Clear` WHERE ref_doctype = 'Background Job'
+"""
 
 # Those of the engine that an administrator sets.
 FIELDS = ("lease_seconds", "heartbeat_seconds", "grace_seconds", "payload_bytes")
@@ -29,15 +41,19 @@ class SiteSettings:
     default_organization: str | None
     max_waiting_jobs: int
     alert_by_email: bool
+    paused: bool  # everything
+    scheduler_is_on: bool
+    time_zone: str
 
 
 _known: dict[str, tuple[float, SiteSettings]] = {}  # by site
 
 
-def read() -> SiteSettings:
+def read(session: Session | None = None) -> SiteSettings:
+    """What is in force now, read on the given connection or on frappe.db."""
     at, known = _known.get(frappe.local.site, (0.0, None))
     if known is None or time.monotonic() - at > FRESH_SECONDS:
-        known = _stored()
+        known = _stored(session)
         _known[frappe.local.site] = time.monotonic(), known
     return known
 
@@ -48,25 +64,29 @@ def engine_settings() -> Settings:
 
 def forget(*_: Any) -> None:
     """Read again what is stored: now, and once more when the transaction that changed it has ended, either way."""
-    _forget_now()
-    frappe.db.after_commit.add(_forget_now)
-    frappe.db.after_rollback.add(_forget_now)
+    forget_now()
+    frappe.db.after_commit.add(forget_now)
+    frappe.db.after_rollback.add(forget_now)
 
 
-def _forget_now() -> None:
+def forget_now() -> None:
+    """Ask the database at the next question."""
     _known.pop(frappe.local.site, None)
 
 
-def _stored() -> SiteSettings:
+def _stored(session: Session | None) -> SiteSettings:
     """As the database has it. Where there is nothing yet, during the installation, the defaults."""
-    stored = dict(frappe.db.sql("SELECT field, value FROM `tabSingles` WHERE doctype = %s", DOCTYPE))
-    numbers = {field: cint(stored.get(field)) for field in FIELDS} | {"retention_days": retention_days()}
+    stored = dict(ask(_STORED, session=session))
+    numbers = {field: cint(stored.get(field)) for field in FIELDS} | {"retention_days": cint(stored.get("kept_days"))}
     return SiteSettings(
         engine=Settings.of(**{field: value for field, value in numbers.items() if value > 0}),
         tenant_doctype=stored.get("tenant_doctype") or "Organization",
         default_organization=stored.get("default_organization") or None,
         max_waiting_jobs=cint(stored.get("max_waiting_jobs")) or 10_000,
         alert_by_email=bool(cint(stored.get("alert_by_email"))),
+        paused=bool(cint(stored.get("paused"))),
+        scheduler_is_on=bool(cint(stored.get("enable_scheduler", 1))),
+        time_zone=stored.get("time_zone") or FRAPPES_OWN_ZONE,
     )
 
 

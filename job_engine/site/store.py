@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from job_engine.core.priority import Lane
 from job_engine.core.registry import Registry
-from job_engine.site import tenancy
+from job_engine.site import settings, tenancy
 from job_engine.site.job_types import Overrides, isolated
 from job_engine.store.controls import Controls, Key, Pause
 from job_engine.store.session import Session
@@ -38,12 +38,14 @@ class SiteStore(SqlStore):
     def controls_on(self, session: Session) -> Controls:
         """Beside what an operator has paused: disabled types, suspended organizations, the whole site by its settings."""
         known = SqlStore.controls_on(self, session)
-        overrides = Overrides.current()
+        overrides = Overrides.current(session)
         pauses = {
             **known.pauses,
             **_paused("type", overrides.disabled, "the job type is disabled"),
-            **_paused("organization", tenancy.suspended_on(session), "the organization is suspended"),
-            **_paused("everything", [""] if overrides.paused else [], "Job Engine Settings pause everything"),
+            **_paused("organization", tenancy.suspended_organizations(session), "the organization is suspended"),
+            **_paused(
+                "everything", [""] if settings.read(session).paused else [], "Job Engine Settings pause everything"
+            ),
         }
         return SiteControls(pauses, known.limits, isolated(self.registry), self.alone)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
+from functools import cached_property
 from typing import Any
 
 import frappe
 import redis
 from rq import get_current_job
 
-from job_engine.site import redis_queue, wakeups
+from job_engine.site import redis_queue, settings, wakeups
 
 LOOK_SECONDS = 1.0  # between two looks at what seldom changes
 LISTEN_SECONDS = 0.02  # between two looks at the queue while lingering
@@ -20,20 +21,9 @@ class Surroundings:
     def __init__(self, queue: str):
         self._queue = queue
         self._redis = redis_queue.connection()
-        self._rq_lists = [redis_queue.rq_key(queue)]
-        self._worker_key: str | None = None
+        job = get_current_job()
+        self._worker_key = f"rq:worker:{job.worker_name}" if job is not None and job.worker_name else None
         self._looked_at = time.monotonic()
-        self._read_worker()
-
-    def _read_worker(self) -> None:
-        """Which RQ worker this is, and which queues it serves: one may serve several."""
-        job = get_current_job(self._redis)
-        if job is None or not job.worker_name:
-            return
-        self._worker_key = f"rq:worker:{job.worker_name}"
-        queues = self._ask(lambda: self._redis.hget(self._worker_key, "queues"))
-        if queues:
-            self._rq_lists = [f"rq:queue:{name}" for name in queues.decode().split(",")]
 
     def take_up(self, alone: bool) -> None:
         """The wake-up has arrived: the next enqueue needs another one."""
@@ -59,6 +49,14 @@ class Surroundings:
     def others_wait(self) -> bool:
         """Whether other RQ jobs wait for this worker."""
         return any(self._ask(lambda name=name: self._redis.llen(name)) for name in self._rq_lists)
+
+    @cached_property
+    def _rq_lists(self) -> list[str]:
+        """Where RQ jobs for this worker wait: it may serve several queues."""
+        served = self._worker_key and self._ask(lambda: self._redis.hget(self._worker_key, "queues"))
+        return (
+            [f"rq:queue:{name}" for name in served.decode().split(",")] if served else [redis_queue.rq_key(self._queue)]
+        )
 
     def wait_for_work(self, seconds: float, stopping: threading.Event) -> bool:
         """Listen for a wake-up; True when one came. Leaves at once for other RQ jobs, for a stop, or without Redis."""
@@ -87,14 +85,11 @@ def site_waits(anew: bool = False) -> bool:
     """Whether the site is under maintenance or its scheduler is off: then jobs wait. `anew`: read the configuration again."""
     if anew:
         frappe.local.conf = frappe._dict(frappe.get_site_config())
+        settings.forget_now()
     conf = frappe.local.conf
     if conf.maintenance_mode or conf.pause_scheduler or conf.disable_scheduler:
         return True
-    # Frappe's own question loads the whole of System Settings, which takes longer than the rest of a runner's start.
-    enabled = frappe.db.sql(
-        "SELECT value FROM `tabSingles` WHERE doctype = 'System Settings' AND field = 'enable_scheduler'"
-    )
-    return bool(enabled) and not frappe.utils.cint(enabled[0][0])
+    return not settings.read().scheduler_is_on
 
 
 def _missed(listener: Any) -> bool:

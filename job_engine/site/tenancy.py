@@ -9,6 +9,7 @@ import frappe
 
 from job_engine.core.errors import InvalidJob
 from job_engine.site import settings
+from job_engine.site.asking import ask
 from job_engine.store.session import Session
 
 
@@ -50,9 +51,10 @@ def _default_of_the_site() -> str | None:
     return settings.read().default_organization or _only(_first_two_organizations())
 
 
-def exists(organization: str) -> bool:
+def exists(organization: str, session: Session | None = None) -> bool:
     doctype = tenant_doctype()
-    return _has_table(doctype) and bool(frappe.db.sql(f"SELECT 1 FROM `tab{doctype}` WHERE name = %s", organization))
+    question = f"SELECT 1 FROM `tab{doctype}` WHERE name = %s"
+    return _has_table(doctype, session) and bool(ask(question, (organization,), session))
 
 
 def required_organization(user: str, given: str | None) -> str:
@@ -69,31 +71,26 @@ def required_organization(user: str, given: str | None) -> str:
 # Suspension --------------------------------------------------------------------------------------------------------------
 
 
-def suspended_organizations() -> list[str]:
-    query = _suspended_query()
-    return [row[0] for row in frappe.db.sql(query)] if query else []
+def suspended_organizations(session: Session | None = None) -> list[str]:
+    question = _suspended_question()
+    return [row[0] for row in ask(question, session=session)] if question else []
 
 
-def suspended_on(session: Session) -> list[str]:
-    """The same on a connection of the engine's own: what another transaction suspends is seen at the next claim."""
-    query = _suspended_query()
-    return session.column(query) if query else []
-
-
-def _suspended_query() -> str | None:
+def _suspended_question() -> str | None:
     """Kept in the site's cache, which `bench clear-cache` and every change of a doctype empties: each claim asks for it."""
-    return frappe.cache.get_value(f"job_engine_suspended:{tenant_doctype()}", generator=_make_suspended_query) or None
+    return (
+        frappe.cache.get_value(f"job_engine_suspended:{tenant_doctype()}", generator=_make_suspended_question) or None
+    )
 
 
-def _make_suspended_query() -> str:
+def _make_suspended_question() -> str:
     """Tenant doctypes say it in different ways. One that has no way is never suspended."""
     doctype = tenant_doctype()
     if not _has_table(doctype):
         return ""
     fields = {field.fieldname: field.fieldtype for field in frappe.get_meta(doctype).fields}
-    quote = '"' if frappe.db.db_type == "postgres" else "`"
     conditions = [
-        f"{quote}{field}{quote} = {value}"
+        f"`{field}` = {value}"
         for field, fieldtypes, value in (
             ("suspended", ("Check",), "1"),
             ("disabled", ("Check",), "1"),
@@ -102,7 +99,7 @@ def _make_suspended_query() -> str:
         )
         if fields.get(field) in fieldtypes
     ]
-    return f"SELECT name FROM {quote}tab{doctype}{quote} WHERE {' OR '.join(conditions)}" if conditions else ""
+    return f"SELECT name FROM `tab{doctype}` WHERE {' OR '.join(conditions)}" if conditions else ""
 
 
 # User Permissions ----------------------------------------------------------------------------------------------------------
@@ -155,8 +152,8 @@ def _first_two_organizations() -> list[str]:
     return [row[0] for row in frappe.db.sql(f"SELECT name FROM `tab{doctype}` LIMIT 2")] if _has_table(doctype) else []
 
 
-def _has_table(doctype: str) -> bool:
-    return bool(frappe.db.sql("SELECT name FROM `tabDocType` WHERE name = %s", doctype))
+def _has_table(doctype: str, session: Session | None = None) -> bool:
+    return bool(ask("SELECT name FROM `tabDocType` WHERE name = %s", (doctype,), session))
 
 
 def _only(names: list[str]) -> str | None:
