@@ -3,7 +3,8 @@
 A table of a million rows is sorted and searched in part.
 
 Desk lets people sort by any column and filter by any. Where no index has the order or the filter, a database would read
-every row for a page of twenty. Here it reads the newest only, and the bound is a filter like any other: `creation >`.
+every row for a page of twenty. Here it reads the newest only, and the bound is a filter like any other: `creation >`. Where
+it left something out, the answer says so beside its message, as `bounded`, and the list tells whoever looks at it.
 
 Desk shows texts as HTML in lists and reports: Frappe cleans what is saved through a form. What the engine saves, such as an
 error that a handler has raised, is escaped here, except for the list of jobs, whose cells escape it themselves.
@@ -69,7 +70,9 @@ def bounded(args: Any) -> Any:
     args.filters = searched(_as_list(args.get("filters")))
     column = _column(args.get("order_by"))
     if args.get("group_by") or (column and column not in _IN_ORDER):
-        args.filters = [*args.filters, *_newest(args.filters, args.get("or_filters"), SORTED)]
+        newest = _newest(args.filters, args.get("or_filters"), SORTED)
+        args.filters = [*args.filters, *newest]
+        _tell("sorted", SORTED, newest)
     return args
 
 
@@ -77,7 +80,14 @@ def searched(filters: list[Any]) -> list[Any]:
     """The filters, and one for the newest jobs where a filter has no index."""
     if all(_has_index(each) for each in filters):
         return filters
-    return [*filters, *_newest([], None, SEARCHED)]
+    newest = _newest([], None, SEARCHED)
+    _tell("searched", SEARCHED, newest)
+    return [*filters, *newest]
+
+
+def _tell(what: str, most: int, bound: list[Any]) -> None:
+    if bound:
+        frappe.local.response.setdefault("bounded", {})[what] = most
 
 
 def _newest(filters: list[Any], or_filters: Any, most: int) -> list[list[Any]]:

@@ -47,8 +47,8 @@ export function progress_bar(percent, label = __("Progress")) {
 // "350 ms", "4.2 s", "3 min 20 s", "2 h", "5 d"
 export function duration(seconds, parts = 2) {
 	const s = Math.abs(Number(seconds) || 0);
-	if (s < 0.9995) return `${Math.round(s * 1000)} ms`;
-	if (s < 9.95) return `${s.toFixed(1).replace(/\.0$/, "")} s`;
+	if (s < 0.9995) return `${Math.round(s * 1000)} ${__("ms")}`;
+	if (s < 9.95) return `${s.toFixed(1).replace(/\.0$/, "")} ${__("s")}`;
 	let rest = Math.round(s);
 	const words = [];
 	for (const [size, unit] of UNITS) {
@@ -87,22 +87,24 @@ export function full_time(value) {
 	return frappe.datetime.str_to_user(moment(at).tz(zone).format("YYYY-MM-DD HH:mm:ss")) || "";
 }
 
-// A moment as relative time, which is kept right while it is shown; the full one is in its title. `age` leaves out "ago".
-export function time_html(value, age = false) {
+// A moment as relative time, which is kept right while it is shown; the full one is in its title. As "age" it has no "ago",
+// and what is "due" is due from then on.
+export function time_html(value, as = "") {
 	const at = time_of(value);
 	if (!at) return "";
 	return `<time class="je-time" datetime="${at.toISOString()}" title="${escape(full_time(at))}"
-		${age ? "data-age" : ""}>${escape(_text_of(at, age))}</time>`;
+		data-as="${as}">${escape(_text_of(at, as))}</time>`;
 }
 
-function _text_of(at, age) {
-	return age ? duration(Math.max(1, Math.round((Date.now() - at) / 1000)), 1) : relative(at);
+function _text_of(at, as) {
+	if (as === "age") return duration(Math.max(1, Math.round((Date.now() - at) / 1000)), 1);
+	return as === "due" && at <= Date.now() ? __("now") : relative(at);
 }
 
 const TICK = 5000;
 setInterval(() => {
 	for (const el of document.querySelectorAll("time.je-time")) {
-		const text = _text_of(new Date(el.dateTime), el.hasAttribute("data-age"));
+		const text = _text_of(new Date(el.dateTime), el.dataset.as);
 		if (el.textContent !== text) el.textContent = text;
 	}
 }, TICK);

@@ -17,6 +17,7 @@ def jobs(acme: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Ten jobs, the oldest first, and bounds so small that they are felt."""
     monkeypatch.setattr(list_calls, "SORTED", 4)
     monkeypatch.setattr(list_calls, "SEARCHED", 6)
+    monkeypatch.setattr(frappe.local, "response", frappe._dict())
     start = frappe.utils.now_datetime() + timedelta(days=1)  # newer than whatever else the site has
     return [people.job(acme, attempts=i % 3, creation=start + timedelta(seconds=i)) for i in range(10)]
 
@@ -38,6 +39,7 @@ def listed(order_by: str, **filters: Any) -> list[str]:
 def test_in_the_order_of_time_nothing_is_left_out(jobs: list[str], acme: str):
     assert listed("creation desc", organization=["=", acme]) == jobs[::-1]
     assert listed("`tabBackground Job`.`name` asc", organization=["=", acme]) == jobs
+    assert "bounded" not in frappe.local.response
 
 
 def test_by_a_column_without_an_order_the_newest_matches_are_sorted(jobs: list[str], acme: str):
@@ -45,10 +47,12 @@ def test_by_a_column_without_an_order_the_newest_matches_are_sorted(jobs: list[s
 
     assert set(found) == set(jobs[-4:])
     assert [jobs.index(name) % 3 for name in found] == sorted(jobs.index(name) % 3 for name in found)
+    assert frappe.local.response["bounded"] == {"sorted": 4}
 
 
 def test_by_a_filter_without_an_index_the_newest_jobs_are_searched(jobs: list[str], acme: str):
     assert set(listed("creation desc", organization=["=", acme], attempts=["=", 0])) == {jobs[6], jobs[9]}
+    assert frappe.local.response["bounded"] == {"searched": 6}
 
 
 def test_the_count_has_the_same_bound(jobs: list[str], acme: str):

@@ -1,7 +1,7 @@
 // The list of jobs. Every cell is made here: Frappe's own puts a link's name into an attribute as it is.
 
 frappe.listview_settings["Background Job"] = {
-	add_fields: ["max_attempts", "progress_message", "priority", "cancel_requested_at", "user"],
+	add_fields: ["max_attempts", "progress_message", "priority", "cancel_requested_at", "user", "blockers"],
 	hide_name_column: true,
 
 	get_indicator(doc) {
@@ -13,10 +13,11 @@ frappe.listview_settings["Background Job"] = {
 		progress: (value, df, doc) => progress_cell(doc),
 		attempts: (value, df, doc) => attempts_cell(doc),
 		run_after: (value, df, doc) => next_try_cell(doc),
-		creation: (value) => job_engine.time_html(value, true),
+		creation: (value) => job_engine.time_html(value, "age"),
 	},
 
 	onload(listview) {
+		tell_bounds(listview);
 		if (listview.view_name !== "List") return; // a report is Frappe's own
 		add_age_column(listview);
 		leave_room_for_columns(listview);
@@ -52,7 +53,8 @@ function attempts_cell(doc) {
 
 function next_try_cell(doc) {
 	if (!["Pending", "Failed", "Timed Out"].includes(doc.status)) return "";
-	return job_engine.time_html(doc.run_after);
+	if (doc.status === "Pending" && doc.blockers) return job_engine.escape(__("after another"));
+	return job_engine.time_html(doc.run_after, "due");
 }
 
 // How old a job is: `creation` is a column of every document and can be sorted by, but a doctype cannot list it.
@@ -71,6 +73,23 @@ function add_age_column(listview) {
 // Likes and comments are for documents that people write. On a phone, where there are no columns, the state stays.
 function leave_room_for_columns(listview) {
 	listview.get_meta_html = (doc) => `<div class="level-item visible-xs text-right">${listview.get_indicator_html(doc)}</div>`;
+}
+
+// What is left out, and why: a list that is sorted or searched in part must not look like all there is.
+function tell_bounds(listview) {
+	const $note = $(`<div class="je-bounds text-muted" role="status"></div>`).hide();
+	listview.$frappe_list.before($note);
+	const prepare_data = listview.prepare_data;
+	listview.prepare_data = function (r) {
+		prepare_data.call(this, r);
+		const { sorted, searched } = r.bounded || {};
+		const notes = [
+			searched && __("Searched among the newest {0} jobs.", [format_number(searched, null, 0)]),
+			sorted && __("Sorted among the newest {0} that match.", [format_number(sorted, null, 0)]),
+			(searched || sorted) && __("Sort by age, and filter by type, organization, status or time, to see all."),
+		];
+		$note.text(notes.filter(Boolean).join(" ")).toggle(Boolean(r.bounded));
+	};
 }
 
 // Views --------------------------------------------------------------------------------------------------------------

@@ -10,21 +10,22 @@ job_engine.monitor.Panels = class {
 	make() {
 		const section = (name, title, extra = "") => `<section class="jm-panel jm-${name}" aria-label="${title}">
 			<h2>${title}<span class="jm-note" data-note="${name}"></span></h2>${extra}<div data-panel="${name}"></div></section>`;
-		const chart = (name) => `<div class="jm-chart" data-chart="${name}" role="img"></div>`;
+		const chart = (name, title) => `<div class="jm-chart" data-chart="${name}" role="img" aria-label="${title}"></div>`;
+		const chart_section = (name, title) => section(name, title, chart(name, title));
 		this.body.html(`
 			<div class="jm-head">
 				<div class="btn-group jm-spans" role="group" aria-label="${__("Range")}"></div>
 				<div class="jm-organization"></div>
-				<div class="jm-live" role="status"><span class="indicator-pill gray no-margin">${__("Loading")}</span></div>
+				<div class="jm-live" role="status"><span class="indicator-pill gray">${__("Loading")}</span></div>
 			</div>
 			<div class="jm-pauses" data-panel="pauses"></div>
 			<div class="jm-tiles" data-panel="tiles"></div>
 			<div class="jm-grid">
-				${section("throughput", __("Throughput"), chart("throughput"))}
-				${section("priorities", __("Due and waiting, by priority"), chart("priorities"))}
+				${chart_section("throughput", __("Throughput"))}
+				${chart_section("priorities", __("Due and waiting, by priority"))}
 			</div>
 			<div class="jm-grid jm-even">
-				${section("seconds", __("Wait and duration, in seconds"), chart("seconds"))}
+				${chart_section("seconds", __("Wait and duration, in seconds"))}
 				${section("types", __("By job type"))}
 			</div>
 			${section("causes", __("Dead letters, by cause"))}
@@ -111,7 +112,7 @@ job_engine.monitor.Panels = class {
 		const at = frappe.datetime.now_time();
 		this.body
 			.find(".jm-live")
-			.html(`<span class="indicator-pill ${color} no-margin">${job_engine.escape(text)}</span>`)
+			.html(`<span class="indicator-pill ${color}">${job_engine.escape(text)}</span>`)
 			.attr("title", __("As of {0}", [at]));
 	}
 
@@ -154,10 +155,11 @@ job_engine.monitor.Panels = class {
 
 	// Tables
 
-	table(headings, rows, empty) {
+	// Can be reached by Tab, so that the arrow keys scroll it where it is wider than the page.
+	table(title, headings, rows, empty) {
 		if (!rows.length) return `<div class="jm-empty">${empty}</div>`;
 		const head = headings.map(([label, style]) => `<th scope="col" class="${style || ""}">${label}</th>`).join("");
-		return `<div class="jm-scroll" tabindex="0" role="region"><table class="jm-table"><thead><tr>${head}</tr></thead>
+		return `<div class="jm-scroll" tabindex="0" role="region" aria-label="${title}"><table class="jm-table"><thead><tr>${head}</tr></thead>
 			<tbody>${rows.join("")}</tbody></table></div>`;
 	}
 
@@ -172,7 +174,7 @@ job_engine.monitor.Panels = class {
 				<td class="jm-n">${is_operator && !paused.has(row.job_type) ? this.pause_button("type", row.job_type) : ""}</td></tr>`
 		);
 		const headings = [[__("Type")], [__("Attempts"), "jm-n"], [__("Failed"), "jm-n"], [__("Duration p50 / p95"), "jm-n"], [""]];
-		return this.table(headings, rows, __("No attempt has ended in this time."));
+		return this.table(__("By job type"), headings, rows, __("No attempt has ended in this time."));
 	}
 
 	rate(row) {
@@ -182,22 +184,22 @@ job_engine.monitor.Panels = class {
 	}
 
 	causes({ dead_letters }) {
-		const rows = dead_letters.causes.map(
-			(row) => `<tr data-cause="${row.cause}">
+		const rows = dead_letters.causes.map((row) => {
+			const label = row.count > 1 ? __("Retry all") : __("Retry");
+			return `<tr data-cause="${row.cause}">
 				<td class="jm-n jm-count">${this.number(row.count)}</td>
 				<td>${this.link("job-type", row.job_type)}</td>
 				<td class="jm-error">${job_engine.escape(row.error)}</td>
 				<td>${row.organizations.map((name) => job_engine.escape(name)).join(", ")}</td>
 				<td>${job_engine.time_html(row.last_at)}</td>
 				<td class="jm-n">${job_engine.job_link(row.example, __("Example"))}
-				<button type="button" class="btn btn-xs btn-default" data-do="retry" data-cause="${row.cause}">${
-					row.count > 1 ? __("Retry all") : __("Retry")
-				}</button></td></tr>`
-		);
+				<button type="button" class="btn btn-xs btn-default" data-do="retry" data-cause="${row.cause}"
+					aria-label="${job_engine.escape(`${label}: ${row.job_type}, ${row.error}`)}">${label}</button></td></tr>`;
+		});
 		this.note("causes", dead_letters.total_is_exact ? "" : __("the newest {0}", [this.number(dead_letters.total)]));
 		const headings = [[__("Jobs"), "jm-n"], [__("Type")], [__("Cause")], [__("Organizations")], [__("Last")], [""]];
 		const more = dead_letters.more_causes ? __("{0} more causes", [dead_letters.more_causes]) : "";
-		return this.table(headings, rows, __("No job needs you.")) + (more ? `<div class="jm-small">${more}</div>` : "");
+		return this.table(__("Dead letters, by cause"), headings, rows, __("No job needs you.")) + (more ? `<div class="jm-small">${more}</div>` : "");
 	}
 
 	workers(data) {
@@ -216,7 +218,7 @@ job_engine.monitor.Panels = class {
 				? __("Redis cannot be reached: bench workers are not told of new jobs.")
 				: __("No runner is at work. Bench workers start one when there is a job.")
 			: __("None of your jobs runs.");
-		return this.table([[__("Worker")], [__("Runs")]], rows, empty);
+		return this.table(__("Workers"), [[__("Worker")], [__("Runs")]], rows, empty);
 	}
 
 	running(jobs) {
@@ -225,7 +227,7 @@ job_engine.monitor.Panels = class {
 			(job) => `<div class="jm-job">${job_engine.job_link(job.name, job.job_type)}
 				<span class="text-muted">${job_engine.escape(job.organization)}</span>
 				${job_engine.progress_bar(job.progress, job.job_type)}
-				<span class="jm-small">${job_engine.escape(job.progress_message)} ${job_engine.time_html(job.started_at, true)}</span></div>`
+				<span class="jm-small">${job_engine.escape(job.progress_message)} ${job_engine.time_html(job.started_at, "age")}</span></div>`
 		);
 		return shown.join("") + (jobs.length > 3 ? `<div class="jm-small">${__("and {0} more", [jobs.length - 3])}</div>` : "");
 	}
@@ -247,7 +249,7 @@ job_engine.monitor.Panels = class {
 			[__("Organization")], [__("Completed"), "jm-n"], [__("Failed"), "jm-n"], [__("Worker time"), "jm-n"],
 			[__("Wait p95"), "jm-n"], [__("Waiting"), "jm-n"], [__("Running"), "jm-n"], [""],
 		];
-		return this.table(headings, rows, __("Nothing was done in this time."));
+		return this.table(__("By organization"), headings, rows, __("Nothing was done in this time."));
 	}
 
 	// Pauses
@@ -257,7 +259,7 @@ job_engine.monitor.Panels = class {
 		const what = scope === "everything" ? __("Everything") : names[scope].replace("{0}", job_engine.escape(target));
 		const details = [by && __("by {0}", [job_engine.escape(by)]), at && job_engine.time_html(at), job_engine.escape(reason)];
 		return `<div class="jm-pause" data-scope="${scope}" data-target="${job_engine.escape(target)}">
-			<span class="indicator-pill orange no-margin">${__("Paused")}</span> <b>${what}</b>
+			<span class="indicator-pill orange">${__("Paused")}</span> <b>${what}</b>
 			<span class="jm-small">${details.filter(Boolean).join(" · ")}</span>
 			${may_resume ? this.button("resume", scope, target, __("Resume")) : ""}</div>`;
 	}

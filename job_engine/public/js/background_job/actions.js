@@ -5,6 +5,9 @@ const { call, escape, pretty } = window.job_engine; // of job_engine.bundle.js
 
 export function add_buttons(form) {
 	const { frm, job } = form;
+	const wanted = JSON.stringify([job.name, job.permitted, Boolean(job.cancel_requested_at)]);
+	if (frm.je_buttons === wanted && frm.custom_buttons[__("Copy as Code")]) return; // a button keeps the focus it has
+	frm.je_buttons = wanted;
 	frm.clear_custom_buttons();
 	if (job.permitted.retry) {
 		frm.add_custom_button(__("Retry"), () => retry(form)).addClass("btn-primary");
@@ -15,7 +18,7 @@ export function add_buttons(form) {
 	if (job.permitted.cancel && !job.cancel_requested_at) {
 		frm.add_custom_button(__("Cancel Job"), () => cancel(form));
 	}
-	frm.add_custom_button(__("Copy as Code"), () => frappe.utils.copy_to_clipboard(code_of(job)));
+	frm.add_custom_button(__("Copy as Code"), () => frappe.utils.copy_to_clipboard(code_of(form.job)));
 }
 
 // Resolves with whether it was done. Where it was not, Frappe has said why.

@@ -5,9 +5,16 @@ import { overview_html, progress_html } from "./overview";
 import { payload_html } from "./payload";
 import { draw_timeline } from "./timeline";
 
-const { call, ask, watch, ENDED, JOINED_MS } = window.job_engine; // of job_engine.bundle.js
+const { call, ask, watch, status_color, time_of, ENDED, JOINED_MS } = window.job_engine; // of job_engine.bundle.js
 
 const AGAIN_MS = 500; // between two questions, however many events come
+const FOLLOW_MS = 3000; // while it only makes progress: an event has all of it but the sentence
+
+// On top, and live; Frappe's own fields of them below would only be a second, slower word.
+const SHOWN_ON_TOP = ["job_type", "status", "progress", "progress_message"];
+const TIMES = ["run_after", "started_at", "ended_at", "cancel_requested_at"];
+const MOVING = [...TIMES, "status", "attempts", "max_attempts", "lost", "progress", "progress_message", "error_type", "reason",
+	"blockers", "canceled_by", "priority"];
 
 export class JobForm {
 	constructor(frm) {
@@ -35,6 +42,7 @@ export class JobForm {
 	// Called at every refresh of the form, also with another job in it.
 	async show() {
 		this.watch();
+		this.frm.toggle_display(SHOWN_ON_TOP, false);
 		if (this.job && this.job.name !== this.name) this.clear();
 		try {
 			await this.load();
@@ -77,27 +85,25 @@ export class JobForm {
 		const [job, history] = await Promise.all([ask("get_job", { name }), ask("get_job_history", { name })]);
 		this.loading = null;
 		if (!job.answer || !history.answer || name !== this.name) return;
-		const changed = job.answer.modified !== this.job?.modified;
 		this.draw(job.answer, history.answer.history);
-		if (changed && this.is_shown) this.show_fields(job.answer);
 	}
 
-	// The fields below are Frappe's and have what was loaded with the form; bring the ones that move up to date.
+	// The fields below are Frappe's and have what was loaded with the form, which may be older or newer than what the API
+	// said: the ones that move follow what is drawn.
 	show_fields(job) {
-		for (const field of ["status", "attempts", "progress", "progress_message", "error_type", "reason", "lost"])
-			this.frm.doc[field] = job[field];
-		this.frm.refresh_fields();
-		this.frm.page.set_indicator(__(job.status), job_engine.status_color(job.status));
+		const { doc, page } = this.frm;
+		const moved = MOVING.filter((field) => field in job && doc[field] !== as_field(field, job[field]));
+		for (const field of moved) doc[field] = as_field(field, job[field]);
+		if (moved.length) this.frm.refresh_fields();
+		page.set_indicator(__(job.status), status_color(job.status));
 	}
 
 	draw(job, history) {
 		Object.assign(this, { job, history });
-		const wrapper = this.wrapper("overview_html");
-		const is_open = wrapper.querySelector("details.je-traceback")?.open;
-		wrapper.innerHTML = overview_html(job, history);
-		if (is_open) wrapper.querySelector("details.je-traceback")?.setAttribute("open", "");
-		this.wrapper("payload_html").innerHTML = payload_html(job);
+		replace_html(this.wrapper("overview_html"), overview_html(job, history));
+		replace_html(this.wrapper("payload_html"), payload_html(job));
 		this.draw_picture();
+		this.show_fields(job);
 		add_buttons(this);
 	}
 
@@ -113,8 +119,34 @@ export class JobForm {
 		if (event === "job_progress" && this.job?.status === "Running") {
 			Object.assign(this.job, { progress: news.progress, progress_message: news.progress_message });
 			const place = this.wrapper("overview_html").querySelector(".je-progress");
-			if (place) return (place.innerHTML = progress_html(this.job));
+			if (place) {
+				place.innerHTML = progress_html(this.job);
+				this.draw_picture();
+				this.following ||= setTimeout(() => this.follow(), FOLLOW_MS);
+				return;
+			}
 		}
 		this.load_soon();
 	}
+
+	follow() {
+		this.following = null;
+		if (this.is_shown && this.job?.status === "Running") this.load_soon();
+	}
+}
+
+// What is unfolded stays so, and what has the focus keeps it: somebody may be reading.
+function replace_html(place, html) {
+	const open = [...place.querySelectorAll("details[open]")].map((each) => each.className);
+	const reachable = () => [...place.querySelectorAll("a, summary")];
+	const focused = reachable().indexOf(document.activeElement);
+	place.innerHTML = html;
+	for (const name of open) place.querySelector(`details.${name}`)?.setAttribute("open", "");
+	if (focused >= 0) reachable()[focused]?.focus({ preventScroll: true });
+}
+
+// Times of the API have a zone; those of a document are in the zone of the site.
+function as_field(field, value) {
+	if (!TIMES.includes(field) || !value) return value;
+	return moment(time_of(value)).tz(frappe.boot.time_zone?.system || moment.tz.guess()).format("YYYY-MM-DD HH:mm:ss");
 }

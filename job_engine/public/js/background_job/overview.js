@@ -1,12 +1,13 @@
 // The top of the form: one sentence, how far it is, the picture of its attempts, its error, its relatives.
-const { escape, job_link, progress_bar, status_color, status_pill, full_time, relative, time_html, is_openable } = window.job_engine; // of job_engine.bundle.js
+const { escape, job_link, progress_bar, status_color, status_pill, full_time, relative, time_html, is_openable } =
+	window.job_engine; // of job_engine.bundle.js
 
 const MOST_RELATIVES = 6;
 
 export function overview_html(job, history) {
 	return `<div class="je-job">
 		<p class="je-sentence je-line-${status_color(job.status)}">${status_pill(job.status)}
-			<span class="je-explanation">${escape(job.explanation)}</span></p>
+			<span class="je-explanation">${explanation_html(job.explanation)}</span></p>
 		${job.status === "Running" ? `<div class="je-progress">${progress_html(job)}</div>` : ""}
 		${facts_html(job)}
 		${error_html(job)}
@@ -14,6 +15,16 @@ export function overview_html(job, history) {
 		<div class="je-timeline"></div>
 		${changes_html(history)}
 	</div>`;
+}
+
+const UTC = /\b(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d) UTC\b/g;
+
+// The engine says every time in UTC; here it is in the zone of whoever looks, as everywhere in Desk.
+function explanation_html(text) {
+	return escape(text).replace(UTC, (utc, day, time) => {
+		const at = `${day}T${time}Z`;
+		return `<time datetime="${at}" title="${utc}">${escape(full_time(at))}</time>`;
+	});
 }
 
 export function progress_html(job) {
@@ -25,6 +36,7 @@ export function progress_html(job) {
 // What Frappe's own fields would show as HTML where the user may not read the linked doctype, and so they are not used.
 function facts_html(job) {
 	const facts = [
+		[__("Job Type"), `<a href="/app/job-type/${encodeURIComponent(job.job_type)}">${escape(job.job_type)}</a>`],
 		[__("Organization"), escape(job.organization || "")],
 		[__("User"), escape(job.user || "")],
 		[__("Created"), time_html(job.creation)],
@@ -81,7 +93,7 @@ function column(title, relatives, own = "") {
 		});
 	const more = (relatives || []).length - shown.length;
 	const rest = more > 0 ? `<div class="text-muted">${escape(__("and {0} more", [more]))}</div>` : "";
-	return `<div class="je-column"><div class="text-muted">${escape(title)}&nbsp;</div>${own}${shown.join("")}${rest}</div>`;
+	return `<div class="je-column"><div class="text-muted ${title ? "" : "je-untitled"}">${escape(title)}&nbsp;</div>${own}${shown.join("")}${rest}</div>`;
 }
 
 // The picture in words, for whoever wants to know exactly, or cannot see it.

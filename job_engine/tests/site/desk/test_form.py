@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -28,7 +29,8 @@ def test_a_dead_letter_is_understood_at_a_glance(desk: Desk, runner: Bench):
     shown = desk.form(job.name)
 
     sentence = shown.locator(".je-explanation").inner_text()
-    assert sentence == engine().explain(job.name)
+    assert sentence == desk.page.evaluate(IN_ONES_OWN_ZONE, engine().explain(job.name))
+    assert "UTC" not in sentence
     assert shown.locator(".je-attempt").count() == 2
     assert shown.locator('.je-attempt[data-status="Dead Letter"]').count() == 1
     assert "the bank does not answer" in shown.locator(".je-error-summary").inner_text()
@@ -42,6 +44,7 @@ def test_a_dead_letter_is_understood_at_a_glance(desk: Desk, runner: Bench):
     desk.page.locator(".form-tabs:visible >> text=Parameters and Result").click()
     assert '"message": "the bank does not answer"' in desk.page.locator(".je-payload:visible pre").first.inner_text()
     assert desk.button("Retry").is_visible() is (desk.kind in MANAGERS)
+    assert desk.button("Save").count() == 0, "nobody writes a job by hand"
 
 
 def test_when_the_next_attempt_comes_is_in_the_picture(managers_desk: Desk, ours: str):
@@ -53,6 +56,70 @@ def test_when_the_next_attempt_comes_is_in_the_picture(managers_desk: Desk, ours
 
     assert "in 9 min" in shown.locator('.je-attempt[data-status="next"]').text_content()
     assert "attempt 2" in shown.locator("svg.je-picture").get_attribute("aria-label")
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_no_text_of_the_picture_lies_on_another(managers_desk: Desk, ours: str, width: int):
+    job = people.job(ours, status="Running", attempts=2, started_at=frappe.utils.now_datetime())
+    for minutes_ago, change in enumerate(((1, "Failed"), (2, "Dead Letter"), (None, "Queued"), (1, "Timed Out"))):
+        log(job, *change, minutes_ago=9 - 2 * minutes_ago)
+    frappe.db.commit()
+    page = managers_desk.page
+    page.set_viewport_size({"width": width, "height": 900})
+    shown = managers_desk.form(job)
+    shown.locator('.je-attempt[data-status="Running"]').wait_for()
+
+    texts = shown.locator("svg.je-picture text").evaluate_all(BOXES)
+    frame = shown.locator("svg.je-picture").evaluate_all(BOXES)[0]
+    page.set_viewport_size({"width": 1400, "height": 900})
+
+    assert len(texts) == 2 * 5 + 2, "a label and a text of each row, and the two ends of the axis"
+    overlapping = [(a["text"], b["text"]) for a, b in itertools.combinations(texts, 2) if overlap(a, b)]
+    outside = [t["text"] for t in texts if t["left"] < frame["left"] - 1 or t["right"] > frame["right"] + 1]
+    assert (overlapping, outside) == ([], [])
+    assert "by somebody@example.com" in shown.locator("svg.je-picture").get_attribute("aria-label")
+
+
+def log(job: str, attempt: int | None, to_status: str, minutes_ago: int) -> None:
+    """A change of the job's state: the end of an attempt, or without one a retry by hand."""
+    at = frappe.utils.now_datetime() - timedelta(minutes=minutes_ago)
+    frappe.db.sql(
+        """INSERT INTO `tabJob Execution Log` (job, from_status, to_status, attempt, actor, duration, creation)
+            VALUES (%s, %s, %s, %s, %s, %s, %s)""",
+        (job, "Running" if attempt else "Dead Letter", to_status, attempt or 2, "somebody@example.com", 40, at),
+    )
+
+
+BOXES = """(elements) => elements.map((element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    return { left, right, top, bottom, text: element.textContent };
+})"""
+
+
+def overlap(a: dict[str, float], b: dict[str, float]) -> bool:
+    return a["left"] < b["right"] and b["left"] < a["right"] and a["top"] < b["bottom"] and b["top"] < a["bottom"]
+
+
+def test_what_somebody_reads_stays_as_it_is_when_the_job_moves(managers_desk: Desk, ours: str):
+    job = people.job(ours, status="Running", attempts=1, progress=10)
+    frappe.db.commit()
+    shown = managers_desk.form(job)
+    page = managers_desk.page
+    shown.locator("details.je-changes summary").click()
+    managers_desk.button("Cancel Job").focus()
+
+    frappe.db.set_value("Background Job", job, "progress", 55)
+    frappe.db.commit()
+    page.evaluate("() => cur_frm.je_form.load_again()")
+    page.locator('.je-job:visible .je-progress [aria-valuenow="55"]').wait_for()
+
+    assert shown.locator("details.je-changes").get_attribute("open") is not None
+    assert page.evaluate("document.activeElement.textContent.trim()") == "Cancel Job"
+    shown.locator("details.je-changes summary").press("Shift+Tab")
+    style = page.evaluate(
+        "(({ outlineStyle, outlineWidth }) => [outlineStyle, outlineWidth])(getComputedStyle(document.activeElement))"
+    )
+    assert style == ["solid", "2px"], "where the keyboard is can be seen"
 
 
 def test_no_secret_reaches_the_browser(desk: Desk, ours: str):
@@ -124,11 +191,18 @@ def test_progress_moves_without_a_reload_for_everybody_who_may_see_it(
     for desk in desks:
         shown = desk.page.locator(".je-job:visible")
         shown.locator(".je-progress >> text=/Step \\d+ of 10/").wait_for()
+        assert indicator(desk) == "Running"
         first = int(shown.locator(".je-progress [role=progressbar]").get_attribute("aria-valuenow"))
         desk.until(f"+($('.je-job:visible .je-progress [role=progressbar]').attr('aria-valuenow') ?? 101) > {first}")
     for desk in desks:
         desk.page.locator('.je-job:visible .je-sentence .je-status[data-status="Completed"]').wait_for()
+        assert indicator(desk) == "Completed"
         assert desk.page.evaluate("window.je_same_page")
+
+
+def indicator(desk: Desk) -> str:
+    """What stands beside the form's title."""
+    return desk.page.locator(".page-head:visible .indicator-pill:visible").inner_text()
 
 
 @pytest.mark.parametrize("kind", MANAGERS)
@@ -142,7 +216,25 @@ def test_retry_is_two_clicks(desk_of: Callable[[str], Desk], runner: Bench, kind
     desk.page.locator(".modal.show button:has-text('Yes')").click()
 
     desk.page.locator('.je-job:visible .je-sentence .je-status[data-status="Queued"]').wait_for()
+    assert indicator(desk) == "Queued"
+    retried = desk.page.locator('.je-job:visible .je-attempt[data-status="retry"]')
+    assert f"by {desk.user}" in retried.text_content()
     assert engine().history(job.name)[-1].actor == desk.user
+
+
+def test_retry_needs_no_mouse(managers_desk: Desk, runner: Bench):
+    job = runner.enqueue("test.fail", {"error": "PermanentError"})
+    runner.run()
+    managers_desk.form(job.name)
+    page = managers_desk.page
+
+    managers_desk.button("Retry").focus()
+    page.keyboard.press("Enter")
+    page.locator(".modal.show button:has-text('Yes')").wait_for()
+    managers_desk.until("window.cur_dialog?.confirm_dialog && document.activeElement.closest('.modal.show')")
+    page.keyboard.press("Enter")
+
+    page.locator('.je-job:visible .je-sentence .je-status[data-status="Queued"]').wait_for()
 
 
 def test_retry_with_changed_parameters_is_kept_in_the_history(managers_desk: Desk, runner: Bench):
@@ -229,6 +321,10 @@ def test_the_form_is_readable_in_the_dark(managers_desk: Desk, runner: Bench):
 
     assert {s: c for s, c in contrasts.items() if c < 4.5} == {}
 
+
+# Every "2030-01-31 12:00:00 UTC" as Desk writes a time.
+IN_ONES_OWN_ZONE = """(text) => text.replace(/([\\d-]+) ([\\d:]+) UTC/g,
+    (_, day, time) => job_engine.full_time(`${day}T${time}Z`))"""
 
 # Of a text and the first background behind it that is not transparent, as WCAG counts it.
 CONTRAST = """(selector) => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import frappe
 import pytest
@@ -33,6 +34,37 @@ def test_a_row_tells_what_people_need(desk: Desk, ours: str):
     header = page.locator(".list-row-head:visible").inner_text()
     for title in ("Job Type", "Status", "Organization", "Progress", "Attempts", "Next Try", "Age"):
         assert title in header
+
+
+def test_a_job_that_waits_for_another_has_no_time_for_its_next_try(managers_desk: Desk, ours: str):
+    past = frappe.utils.now_datetime() - timedelta(minutes=5)
+    blocked = people.job(ours, status="Pending", blockers=1, run_after=past)
+    due = people.job(ours, status="Failed", attempts=1, run_after=past)
+    frappe.db.commit()
+
+    managers_desk.list(organization=ours)
+
+    assert "after another" in managers_desk.row(blocked).inner_text()
+    assert managers_desk.row(due).locator("time[data-as=due]").inner_text() == "now"
+
+
+def test_a_list_that_is_sorted_or_searched_in_part_says_so(managers_desk: Desk, ours: str):
+    people.job(ours)
+    frappe.db.commit()
+
+    def bound(route: Any) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, json={**answer.json(), "bounded": {"sorted": 20000, "searched": 100000}})
+
+    managers_desk.page.route("**/*reportview.get", bound)
+    page = managers_desk.list(organization=ours)
+    page.unroute("**/*reportview.get")
+
+    note = page.locator(".je-bounds:visible")
+    assert "Searched among the newest 100,000 jobs" in note.inner_text()
+    assert "Sorted among the newest 20,000 that match" in note.inner_text()
+    managers_desk.list(organization=ours)
+    assert note.count() == 0, "nothing was left out"
 
 
 def test_the_views(desk: Desk, ours: str):
