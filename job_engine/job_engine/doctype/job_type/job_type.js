@@ -54,7 +54,7 @@ function policy_table({ policy, is_registered }) {
 		return `<p class="je-warning">${job_engine.escape(__("No app of this site registers this type any more."))}</p>`;
 	}
 	const rows = policy.map(({ word, code, override, effective }) => {
-		const cells = [code, override, effective].map((value) => job_engine.escape(shown(value)));
+		const cells = [code, override, effective].map((value) => job_engine.escape(shown(value, word)));
 		return `<tr class="${override === null ? "" : "je-overridden"}"><th scope="row">${job_engine.escape(
 			__(frappe.unscrub(word))
 		)}</th><td>${cells[0]}</td><td>${override === null ? "" : cells[1]}</td><td><strong>${cells[2]}</strong></td></tr>`;
@@ -76,8 +76,12 @@ function shown_retry({ kind, base, factor, cap, delays }) {
 	return steps[kind] ? [steps[kind](), longest].filter(Boolean).join(", ") : kind;
 }
 
-function shown(value) {
-	if (value === null || value === undefined) return "-";
+const SECONDS = ["timeout", "dedup_window"];
+
+function shown(value, word) {
+	if (value === null || value === undefined) return __("none");
+	if (SECONDS.includes(word)) return value ? job_engine.duration(value) : __("none");
+	if (typeof value === "boolean") return value ? __("Yes") : __("No");
 	if (value.kind) return shown_retry(value);
 	return typeof value === "object" ? JSON.stringify(value) : String(value);
 }

@@ -49,6 +49,8 @@ def test_the_policy_in_force_and_who_says_so(desk: Desk, overridden: str):
     }
     assert cells["Max Attempts"] == ["5", "9", "9"]
     assert cells["Priority"] == ["Normal", "", "Normal"]
+    assert cells["Timeout"] == ["5 min", "", "5 min"]
+    assert cells["Concurrency"] == ["none", "", "none"]
     assert desk.button("Test Run").is_visible() is (desk.kind in MANAGERS)
 
 
@@ -68,6 +70,29 @@ def test_a_manager_makes_a_test_run_and_watches_it(managers_desk: Desk, ours: st
     frappe.db.rollback()
     made = frappe.get_all("Background Job", filters={"organization": ours}, fields=["job_type", "user", "status"])
     assert made == [{"job_type": "test.effect", "user": managers_desk.user, "status": "Completed"}]
+
+
+def test_a_test_run_that_is_refused_says_why_and_can_be_mended(managers_desk: Desk, ours: str, overridden: str):
+    open_type(managers_desk, overridden)
+    page = managers_desk.page
+    managers_desk.button("Test Run").click()
+    page.locator(".modal.show .ace_editor").wait_for()
+    managers_desk.until("cur_dialog")
+    page.evaluate("(organization) => cur_dialog.set_value('organization', organization)", ours)
+    page.evaluate("""() => cur_dialog.set_value('params', '{"unheard_of": 1}')""")
+    page.wait_for_function("() => cur_dialog.get_value('params').includes('unheard_of')")
+
+    managers_desk.press_in_dialog()
+
+    page.locator(".msgprint:visible >> text=does not accept these parameters").wait_for()
+    page.locator(".modal.show:has(.msgprint) .btn-modal-close").click()
+    page.locator(".msgprint").wait_for(state="hidden")
+    assert page.locator(".modal.show .ace_editor").is_visible()
+    assert frappe.db.count("Background Job", {"organization": ours}) == 0
+    page.evaluate("""() => cur_dialog.set_value('params', '{"value": "mended"}')""")
+    page.wait_for_function("() => cur_dialog.get_value('params').includes('mended')")
+    managers_desk.press_in_dialog()
+    page.locator(".je-toast").filter(has_text="Completed").wait_for()
 
 
 def test_the_last_24_hours_are_of_ones_own_organizations(runner: Bench, other: str, as_user: Callable[[str], None]):
