@@ -6,11 +6,13 @@ The supervisor must know even when the worker cannot answer: a handler may block
 from __future__ import annotations
 
 import mmap
+import os
 import struct
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import IO
 
 from job_engine.core.errors import Interrupt, JobCanceled, JobLeaseLost, JobTimeout, WorkerStopping
 
@@ -47,7 +49,7 @@ class Beacon:
     @contextmanager
     def memory() -> Iterator[int]:
         """The descriptor of a new, dark beacon's memory, open until the worker has inherited it."""
-        with tempfile.TemporaryFile() as file:
+        with _file_without_a_name() as file:
             file.write(bytes(_SIZE))
             file.flush()
             yield file.fileno()
@@ -80,3 +82,9 @@ class Beacon:
 
     def close(self) -> None:
         self._memory.close()
+
+
+def _file_without_a_name() -> IO[bytes]:
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("job-engine-beacon"), "w+b")
+    return tempfile.TemporaryFile()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
+from typing import BinaryIO
 
 from job_engine.beacon import LAYOUT_FOR_GUARDS, Beacon
 
@@ -22,14 +22,9 @@ class Guard:
         with Beacon.memory() as descriptor:
             self.beacon = Beacon(descriptor)
             orders = [str(os.getpid()), str(descriptor), str(grace_seconds), *LAYOUT_FOR_GUARDS, *settle]
-            self._process = subprocess.Popen(
-                [sys.executable, "-S", "-E", str(Path(__file__).with_name("process.py")), *orders],
-                stdin=subprocess.PIPE,
-                pass_fds=[descriptor],
-                start_new_session=True,  # what ends the worker and its children must not end its guard
+            self._lifeline = _spawn(
+                [sys.executable, "-S", "-E", str(Path(__file__).with_name("process.py")), *orders], descriptor
             )
-        assert self._process.stdin is not None
-        self._lifeline = self._process.stdin
         self._lifeline.write(json.dumps(details).encode() + b"\n")
         self._lifeline.flush()
 
@@ -44,3 +39,22 @@ class Guard:
         except OSError:
             pass  # the guard has died: then it is leases that do its work
         self.beacon.close()
+
+
+def _spawn(command: list[str], descriptor: int) -> BinaryIO:
+    """Start the guard and return its standard input. By posix_spawn: a runner's first job waits for it, and for subprocess it
+    would wait three times as long.
+
+    In a session of its own: what ends the worker and its children must not end its guard.
+    """
+    theirs, ours = os.pipe()
+    os.set_inheritable(descriptor, True)
+    try:
+        os.posix_spawn(command[0], command, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)], setsid=True)
+    except BaseException:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+        os.set_inheritable(descriptor, False)
+    return os.fdopen(ours, "wb")

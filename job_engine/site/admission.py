@@ -44,12 +44,13 @@ class Admission:
 
 def _refusal(session: Session, user: str, organization: str | None, job_type: str) -> tuple[str | None, bool]:
     """Why such a job may not run, and whether that is forgiven to server code, which asked for no permission."""
-    enabled = ask("SELECT enabled FROM `tabUser` WHERE name = %s", (user,), session)
-    if not enabled:
+    found = _look(session, user, organization)
+    if found is None:
         return _("User {0} does not exist any more.").format(user), False
-    if not enabled[0][0]:
+    is_enabled, is_there = found
+    if not is_enabled:
         return _("User {0} is disabled.").format(user), False
-    if organization is not None and not tenancy.exists(organization, session):
+    if organization is not None and not is_there:
         return _("Organization not found: {0} was deleted.").format(organization), False
     if not tenancy.may_act_for(user, organization):
         return _("User {0} no longer has the permission of organization {1}.").format(user, organization), True
@@ -57,6 +58,18 @@ def _refusal(session: Session, user: str, organization: str | None, job_type: st
     if role and role not in frappe.get_roles(user):
         return _("User {0} no longer has the role {1}, which jobs of type {2} need.").format(user, role, job_type), True
     return None, False
+
+
+def _look(session: Session, user: str, organization: str | None) -> tuple[bool, bool] | None:
+    """Whether the user is enabled, and whether the organization exists; None where there is no such user."""
+    there = f"EXISTS(SELECT 1 FROM `tab{tenancy.tenant_doctype()}` WHERE name = %s)"
+    try:
+        rows = ask(f"SELECT enabled, {there} FROM `tabUser` WHERE name = %s", (organization, user), session)
+    except Exception as error:
+        if not frappe.db.is_table_missing(error):
+            raise
+        rows = ask("SELECT enabled, 0 FROM `tabUser` WHERE name = %s", (user,), session)  # the whole doctype is gone
+    return (bool(rows[0][0]), bool(rows[0][1])) if rows else None
 
 
 def _is_trusted(name: str) -> bool:

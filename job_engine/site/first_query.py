@@ -1,6 +1,6 @@
 """Do something before the next statement on the site's connection, whatever sends it: Frappe's ORM or a bare cursor.
 
-Most quick handlers send few statements or none. Those that send none need no savepoint.
+Most quick handlers send few statements or none. Those that send none need no savepoint, and the first of them no connection.
 """
 
 from __future__ import annotations
@@ -16,10 +16,13 @@ def on_first_query(db: Any, action: Callable[[], Any] | None) -> None:
             action()
         return
     connection = db._conn
-    if connection is None:
-        return
+    db.__dict__.pop("connect", None)
     if action is None:
-        connection.__dict__.pop("query", None)
+        if connection is not None:
+            connection.__dict__.pop("query", None)
+        return
+    if connection is None:
+        _on_connect(db, action)
         return
     query = type(connection).query
 
@@ -29,3 +32,14 @@ def on_first_query(db: Any, action: Callable[[], Any] | None) -> None:
         return query(connection, *args, **kwargs)
 
     connection.query = first
+
+
+def _on_connect(db: Any, action: Callable[[], Any]) -> None:
+    """frappe.db connects when it has a statement to send."""
+
+    def connect() -> None:
+        db.__dict__.pop("connect", None)
+        db.connect()
+        action()
+
+    db.connect = connect

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import frappe
 
@@ -76,6 +77,7 @@ class SiteGroup(Group):
         self._desk = desk
         self._on_commit = on_commit
         self._thread = threading.get_ident()
+        self._db: Any = frappe.local.db  # of the handler that runs now
         self._running: Attempt | None = None  # whose handler runs now, whether it has sent a statement or not
         self._marks: Marks = {}
         self._ending = False  # it is the group itself that commits or rolls back now
@@ -94,14 +96,16 @@ class SiteGroup(Group):
         """Every handler of a site may write on frappe.db, without asking: its first statement is preceded by a savepoint."""
         if attempt.job.job_type not in self._quick:
             self.write()  # nobody waits behind a type that is not known to be quick
-        if not self._open and not self._is_new:
-            # What this process has looked at before the claim must not be the picture that the handler gets: the document
-            # that was committed with its job would not be there.
+        self._db = frappe.local.db
+        if self._db._conn:  # otherwise there is nothing yet: the first statement connects
+            if not self._open and not self._is_new:
+                # What this process has looked at before the claim must not be the picture that the handler gets: the
+                # document that was committed with its job would not be there.
+                self._begun()
+                self._rollback()
             self._begun()
-            self._rollback()
-        self._begun()
         self._attend(attempt)
-        on_first_query(frappe.local.db, lambda: self.session_for(attempt))
+        on_first_query(self._db, lambda: self.session_for(attempt))
 
     def _attend(self, attempt: Attempt) -> None:
         """From now on what happens on frappe.db is this handler's doing."""
@@ -138,7 +142,9 @@ class SiteGroup(Group):
     def session_for(self, attempt: Attempt) -> Session:
         before = frappe.local.db._conn
         session = super().session_for(attempt)
-        if session.connection is not before:  # that one had died, and it is the one that has the handler's cursor
+        if (
+            before and session.connection is not before
+        ):  # that one had died, and it is the one that has the handler's cursor
             attempt.undone = GivenBack("The connection to the database was lost before the handler had used it.")
             raise attempt.undone
         return session
@@ -152,7 +158,7 @@ class SiteGroup(Group):
         if not db._conn:
             self.store.connections.translated(db.connect)
         if self._session is None or self._session.connection is not db._conn:
-            if self._open:
+            if self._open or (self._running is not None and db is not self._db):
                 raise JobEngineError(
                     "A handler has closed or replaced the connection of frappe.db, and with it the transaction that its"
                     " writes and its completion share. Remove the call of frappe.db.close(), frappe.connect() or frappe.init()."
@@ -177,14 +183,19 @@ class SiteGroup(Group):
     def undo_writes(self) -> None:
         with self._lock:
             on_first_query(frappe.local.db, None)
-            attempt, self._running, self._user = self._running, None, None
+            attempt = self._running
             if attempt is None:
                 return
             try:
-                self._undo(attempt, self._session or self._begun())
+                session = self._session or self._begun()
+                self._running = self._user = None
+                self._undo(attempt, session)
             except Exception:  # a deadlock or a lost connection has ended the whole transaction
                 self._abort(None)
+                if frappe.local.db is not self._db:
+                    _hang_up()
             finally:
+                self._running = self._user = None
                 self._desk.lay_for("Administrator")
 
     def _undo(self, attempt: Attempt, session: Session) -> None:

@@ -16,3 +16,6 @@ import pymysql
 import redis.client
 
 import job_engine.site.runner
+from job_engine.store.mariadb import connection_class
+
+connection_class()

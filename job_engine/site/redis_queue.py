@@ -7,6 +7,8 @@ and the tick finds it.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import frappe
@@ -22,15 +24,23 @@ _connections: dict[tuple[int, str], redis.Redis] = {}  # by process and address
 
 
 def connection() -> redis.Redis:
-    url = frappe.local.conf.redis_queue
+    return line()()
+
+
+def line() -> Callable[[], redis.Redis]:
+    """Something that connects when it is called, also in a thread without frappe.local. Few runners ever need it before their
+    first job has ended.
+    """
+    conf = frappe.local.conf
+    login: dict[str, Any] = {}
+    if conf.get("use_rq_auth"):
+        login = {"username": conf.rq_username or get_bench_id(), "password": conf.rq_password}
+    return partial(_connected, conf.redis_queue, login)
+
+
+def _connected(url: str, login: dict[str, Any]) -> redis.Redis:
     key = (os.getpid(), url)
     if key not in _connections:
-        login: dict[str, Any] = {}
-        if frappe.local.conf.get("use_rq_auth"):
-            login = {
-                "username": frappe.local.conf.rq_username or get_bench_id(),
-                "password": frappe.local.conf.rq_password,
-            }
         _connections[key] = redis.from_url(
             url,
             socket_connect_timeout=PATIENCE_SECONDS,

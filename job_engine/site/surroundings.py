@@ -20,14 +20,19 @@ LISTEN_SECONDS = 0.02  # between two looks at the queue while lingering
 class Surroundings:
     def __init__(self, queue: str):
         self._queue = queue
-        self._redis = redis_queue.connection()
         job = get_current_job()
         self._worker_key = f"rq:worker:{job.worker_name}" if job is not None and job.worker_name else None
         self._looked_at = time.monotonic()
 
+    @property
+    def _redis(self) -> redis.Redis:
+        return redis_queue.connection()
+
     def take_up(self, alone: bool) -> None:
         """The wake-up has arrived: the next enqueue needs another one."""
-        self._ask(lambda: self._redis.delete(wakeups.pending_key(self._queue, alone)))
+        job = get_current_job()
+        connection = self._redis if job is None else job.connection  # which RQ has just used: it need not be opened
+        self._ask(lambda: connection.delete(wakeups.pending_key(self._queue, alone)))
 
     def must_wait(self) -> bool:
         """Whether jobs wait, all of them."""

@@ -51,10 +51,9 @@ def _default_of_the_site() -> str | None:
     return settings.read().default_organization or _only(_first_two_organizations())
 
 
-def exists(organization: str, session: Session | None = None) -> bool:
+def exists(organization: str) -> bool:
     doctype = tenant_doctype()
-    question = f"SELECT 1 FROM `tab{doctype}` WHERE name = %s"
-    return _has_table(doctype, session) and bool(ask(question, (organization,), session))
+    return _has_table(doctype) and bool(frappe.db.sql(f"SELECT 1 FROM `tab{doctype}` WHERE name = %s", organization))
 
 
 def required_organization(user: str, given: str | None) -> str:
@@ -152,8 +151,8 @@ def _first_two_organizations() -> list[str]:
     return [row[0] for row in frappe.db.sql(f"SELECT name FROM `tab{doctype}` LIMIT 2")] if _has_table(doctype) else []
 
 
-def _has_table(doctype: str, session: Session | None = None) -> bool:
-    return bool(ask("SELECT name FROM `tabDocType` WHERE name = %s", (doctype,), session))
+def _has_table(doctype: str) -> bool:
+    return bool(frappe.db.sql("SELECT name FROM `tabDocType` WHERE name = %s", doctype))
 
 
 def _only(names: list[str]) -> str | None:

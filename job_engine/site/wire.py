@@ -26,8 +26,12 @@ class Wire:
 
     def __init__(self) -> None:
         self.site: str = frappe.local.site
-        self.redis = redis_queue.connection()
+        self._line = redis_queue.line()
         self._silent_until = 0.0
+
+    @property
+    def redis(self) -> redis.Redis:
+        return self._line()
 
     @property
     def is_cut(self) -> bool:

@@ -19,7 +19,8 @@ _DISCONNECT = frozenset({2002, 2003, 2006, 2013, 2055, 1040, 1053, 1927, 1129, 4
 
 
 @functools.cache
-def _connection_class() -> Any:
+def connection_class() -> Any:
+    """PyMySQL's, made when a URL asks for it: the package is an optional one."""
     import pymysql
 
     base: Any = pymysql.connections.Connection
@@ -108,7 +109,7 @@ class MariaDB(Dialect):
 
     def connect(self) -> Any:
         # READ COMMITTED takes no gap locks, which otherwise deadlock claimers against inserters.
-        return _connection_class()(
+        return connection_class()(
             **self._arguments,
             charset="utf8mb4",
             autocommit=True,
