@@ -62,8 +62,10 @@ function add_age_column(listview) {
 	const setup_columns = listview.setup_columns;
 	listview.setup_columns = function () {
 		setup_columns.call(this);
-		for (const column of this.columns)
+		for (const column of this.columns) {
 			if (column.df?.fieldname === "run_after") column.df = { ...column.df, label: __("Next Try") };
+			if (column.type === "Status") column.df ||= frappe.meta.get_docfield("Background Job", "status"); // to sort by it
+		}
 		this.columns.push({ type: "Field", df: { label: __("Age"), fieldname: "creation" } });
 	};
 	listview.setup_columns();

@@ -137,7 +137,7 @@ def test_every_column_sorts_and_filters(managers_desk: Desk, ours: str):
     frappe.db.commit()
     page = managers_desk.list(organization=ours)
 
-    for column in ("organization", "progress", "run_after", "job_type", "creation", "attempts"):
+    for column in ("status", "organization", "progress", "run_after", "job_type", "creation", "attempts"):
         with page.expect_response(
             lambda r, column=column: "reportview.get" in r.url and f"%60{column}%60" in r.request.post_data
         ):
