@@ -8,6 +8,7 @@ import { draw_timeline } from "./timeline";
 const { call, ask, watch, status_color, time_of, ENDED, JOINED_MS } = window.job_engine; // of job_engine.bundle.js
 
 const AGAIN_MS = 500; // between two questions, however many events come
+const POLL_MS = 15000; // beside events
 const FOLLOW_MS = 3000; // while it only makes progress: an event has all of it but the sentence
 
 // On top, and live; Frappe's own fields of them below would only be a second, slower word.
@@ -23,6 +24,7 @@ export class JobForm {
 			frappe.realtime.on(event, (news) => news.name === this.name && this.is_shown && this.hear(event, news));
 		frappe.realtime.socket?.on("connect", () => this.is_shown && this.load_soon());
 		frappe.router.on("change", () => this.watch());
+		setInterval(() => this.poll(), POLL_MS);
 		new ResizeObserver(() => this.draw_picture()).observe(this.wrapper("overview_html"));
 	}
 
@@ -59,6 +61,17 @@ export class JobForm {
 		this.watched = this.name;
 		this.leave = watch("Background Job", this.name);
 		setTimeout(() => this.is_shown && !ENDED.includes(this.job?.status) && this.load_soon(), JOINED_MS);
+	}
+
+	// For whoever has no connection. Where nothing was heard, the room may not have been entered: the server does not say.
+	poll() {
+		if (!this.is_shown || document.hidden || !this.job || ENDED.includes(this.job.status)) return;
+		if (!this.has_heard) {
+			this.leave?.();
+			this.leave = watch("Background Job", this.name);
+		}
+		this.has_heard = false;
+		this.load_soon();
 	}
 
 	clear() {
@@ -116,6 +129,7 @@ export class JobForm {
 	}
 
 	hear(event, news) {
+		this.has_heard = true;
 		if (event === "job_progress" && this.job?.status === "Running") {
 			Object.assign(this.job, { progress: news.progress, progress_message: news.progress_message });
 			const place = this.wrapper("overview_html").querySelector(".je-progress");

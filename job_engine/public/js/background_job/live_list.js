@@ -5,6 +5,7 @@ const { JOINED_MS, watch_all_jobs, time_of } = window.job_engine; // of job_engi
 
 const DRAW_MS = 200;
 const REFRESH_MS = 4000; // at least, between two refreshes
+const POLL_MS = 30000; // where no event was heard for so long
 const LOAD = 10; // and at least so many times as long as the last one took
 
 export function keep_list_live(listview) {
@@ -14,6 +15,7 @@ export function keep_list_live(listview) {
 	frappe.realtime.socket?.on("connect", () => live.refresh_soon());
 	frappe.router.on("change", () => live.come_or_go());
 	document.addEventListener("visibilitychange", () => live.come_or_go());
+	setInterval(() => live.poll(), POLL_MS);
 	listview.je_live = live;
 	live.come_or_go();
 }
@@ -42,6 +44,17 @@ class LiveList {
 		}
 		this.leave = watch_all_jobs();
 		setTimeout(() => this.refresh_soon(), JOINED_MS);
+	}
+
+	// For whoever has no connection. Where nothing was heard, a room may not have been entered: the server does not say.
+	async poll() {
+		const is_quiet = this.heard === this.heard_before;
+		this.heard_before = this.heard;
+		if (!is_quiet || !this.is_shown || !this.leave) return;
+		const leave = await this.leave;
+		leave();
+		this.leave = watch_all_jobs();
+		this.refresh_soon();
 	}
 
 	hear(news) {

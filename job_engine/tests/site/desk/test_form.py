@@ -11,6 +11,7 @@ import frappe
 import pytest
 
 from job_engine.site import engine
+from job_engine.site.wire import Wire
 from job_engine.tests.site import people
 from job_engine.tests.site.bench_workers import BenchWorkers, wait_until
 from job_engine.tests.site.desk.browsing import Desk
@@ -203,6 +204,26 @@ def test_progress_moves_without_a_reload_for_everybody_who_may_see_it(
 def indicator(desk: Desk) -> str:
     """What stands beside the form's title."""
     return desk.page.locator(".page-head:visible .indicator-pill:visible").inner_text()
+
+
+def test_a_form_that_hears_nothing_asks_and_enters_the_room_again(managers_desk: Desk, ours: str):
+    job = people.job(ours, status="Running", attempts=1, progress=10)
+    frappe.db.commit()
+    managers_desk.form(job)
+    page = managers_desk.page
+    page.evaluate("(job) => frappe.realtime.emit('doc_unsubscribe', 'Background Job', job)", job)
+    frappe.db.set_value("Background Job", job, "progress", 20)
+    frappe.db.commit()
+
+    page.evaluate("() => cur_frm.je_form.poll()")
+
+    bar = "document.querySelector('.je-job .je-progress [role=progressbar]')?.getAttribute('aria-valuenow')"
+    managers_desk.until(f"{bar} === '20'")
+    news = {"name": job, "status": "Running", "progress": 30, "organization": ours}
+    wait_until(
+        lambda: Wire().send([(f"doc:Background Job/{job}", "job_progress", news)]) or page.evaluate(f"{bar} === '30'"),
+        what="an event is heard again",
+    )
 
 
 @pytest.mark.parametrize("kind", MANAGERS)
