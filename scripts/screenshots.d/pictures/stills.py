@@ -62,6 +62,24 @@ def _form(page: Any, theme: str) -> Any:
     return browsing.shot(page)
 
 
+def _bulk(page: Any, theme: str) -> Any:
+    """What a retry of all dead letters would do."""
+    browsing.open_desk(page, "background-job?status=Dead+Letter", theme, LIST)
+    page.locator(".list-header-subject .list-check-all:visible").check()
+    page.locator(".actions-btn-group:visible > button").click()
+    page.locator(".actions-btn-group:visible .dropdown-menu a:has-text('Retry'):visible").first.click()
+    page.locator(".modal.show .je-preview-total").wait_for()
+    page.locator(".modal.show [data-fieldname=which] select").select_option("matching")
+    page.wait_for_function("() => document.querySelector('.modal.show .je-preview-total')?.innerText.match(/[3-9][0-9] /)")
+    page.evaluate("() => document.activeElement.blur()")
+    return browsing.shot(page)
+
+
+def _job_type(page: Any, theme: str) -> Any:
+    browsing.open_desk(page, "job-type/webhook_delivery", theme, "document.querySelector('.je-type .je-policy')")
+    return browsing.shot(page)
+
+
 def _phone(page: Any, theme: str) -> Any:
     page.set_viewport_size(browsing.PHONE)
     browsing.open_desk(page, "job-monitor", theme, MONITOR)
@@ -76,7 +94,9 @@ TAKERS = {
     "monitor-page": _monitor_page,
     "workspace": _workspace,
     "list": _list,
+    "bulk": _bulk,
     "form": _form,
+    "job-type": _job_type,
     "phone": _phone,
 }
 
