@@ -59,6 +59,7 @@ export class JobForm {
 		this.leave = this.watched = null;
 		if (!this.is_shown) return;
 		this.watched = this.name;
+		this.has_heard = false;
 		this.leave = watch("Background Job", this.name);
 		setTimeout(() => this.is_shown && !ENDED.includes(this.job?.status) && this.load_soon(), JOINED_MS);
 	}

@@ -53,7 +53,11 @@ class Desk:
     def end(self) -> None:
         """Leave nothing open, and nothing that somebody has smuggled in."""
         self.page.evaluate(
-            "() => { window.cur_dialog?.hide(); document.querySelectorAll('.je-toast-close').forEach(b => b.click()); }"
+            """() => {
+                window.cur_dialog?.hide();
+                document.querySelectorAll('.je-toast-close').forEach((button) => button.click());
+                document.querySelectorAll('#alert-container .desk-alert').forEach((alert) => alert.remove());
+            }"""
         )
         ran = self.page.evaluate("() => { const ran = window.pwned; delete window.je_pwned; return ran; }")
         assert ran is None, f"what somebody wrote was run as code: {ran}"

@@ -6,15 +6,14 @@ from datetime import timedelta
 
 import frappe
 
-from job_engine.site import alerts, engine, marks
+from job_engine.site import alerts, marks
 from job_engine.tests.site import people
 from job_engine.tests.site.bench_workers import wait_until
 from job_engine.tests.site.desk.browsing import Desk
 
 
 def test_an_entry_leads_to_the_job(desk: Desk, ours: str):
-    store = engine().store
-    now = store.dialect.to_db(store.now())
+    now = frappe.utils.now_datetime()
     for reader, at in ((alerts.READER, now - timedelta(minutes=10)), (alerts.SENT, now - timedelta(hours=1))):
         marks.take(reader, at)
         marks.move(reader, at)
