@@ -37,9 +37,9 @@ def check_options(options: Mapping[str, Any]) -> None:
 def resolve(registry: Registry, what: str | Callable[..., Any]) -> tuple[JobType, str | None]:
     """The type that is meant and, for a trusted caller's function, its dotted path."""
     if callable(what):
-        for job_type in registry:
-            if job_type.handler is what:
-                return job_type, None
+        mine = registry.of_handler(what)
+        if mine is not None:
+            return mine, None
         what = path_of(what)
     known = registry.get(what)
     if known is not None:
@@ -73,52 +73,27 @@ def build(
     window = job_type.dedup_window if dedup_window is None else dedup_window
     if not (isinstance(window, (int, float)) and 0 <= window <= MAX_DELAY):
         raise InvalidJob(f"dedup_window is {window!r}; it is 0 (off) or a number of seconds.")
-    template = Job(
-        name="",
-        job_type=job_type.name,
-        status=Status.QUEUED,
-        priority=check_priority(priority or job_type.priority),
-        queue=check_name("queue", queue or job_type.queue),
-        organization=organization or None,
-        user=user,
-        handler=handler,
-        params_json="{}",
-        run_after=moment(run_after, now),
-        attempts=0,
-        max_attempts=check_max_attempts(job_type.max_attempts if max_attempts is None else max_attempts),
-        lost=0,
-        timeout=check_timeout(job_type.timeout if timeout is None else timeout_seconds(timeout)),
-        job_hash="",
-        dedup_key=dedup_key,
-        depends_on=parents[0] if parents else None,
-        blockers=0,
-        progress=0.0,
-        progress_message=None,
-        result_json=None,
-        checkpoint_json=None,
-        last_error=None,
-        error_type=None,
-        traceback=None,
-        reason=None,
-        lease_owner=None,
-        lease_expires_at=None,
-        started_at=None,
-        ended_at=None,
-        cancel_requested_at=None,
-        canceled_by=None,
-        creation=now,
-        modified=now,
-        created=True,
-    )
+    rank = check_priority(priority or job_type.priority)
+    queue = check_name("queue", queue or job_type.queue)
+    due = moment(run_after, now)
+    most = check_max_attempts(job_type.max_attempts if max_attempts is None else max_attempts)
+    seconds = check_timeout(job_type.timeout if timeout is None else timeout_seconds(timeout))
+    parent = parents[0] if parents else None
     texts = [canonical.encode({} if p is None else p, "params", settings.payload_bytes) for p in params]
-    return [
-        NewJob(
-            template.evolve(name=name, params_json=text, job_hash=job_hash(job_type.name, organization, text)),
-            window,
-            parents,
+
+    def job(name: str, text: str) -> Job:
+        """By position, in the order of Job's fields: every enqueue waits for it, and keywords take three times as long."""
+        # fmt: off
+        return Job(
+            name, job_type.name, Status.QUEUED, rank, queue, organization or None, user, handler, text, due,
+            0, most, 0, seconds, job_hash(job_type.name, organization, text), dedup_key, parent,
+            0, 0.0, None, None, None, None,  # blockers, progress, its message, result, checkpoint, last_error
+            None, None, None, None, None, None, None, None, None,  # error_type to canceled_by
+            now, now, True,
         )
-        for name, text in zip(new_names(len(texts)), texts, strict=True)
-    ]
+        # fmt: on
+
+    return [NewJob(job(name, text), window, parents) for name, text in zip(new_names(len(texts)), texts, strict=True)]
 
 
 def _parents(depends_on: str | Job | Sequence[str | Job] | None) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ POLICY = tuple(sorted({f.name for f in dataclasses.fields(JobType)} - {"name", "
 class Registry:
     def __init__(self) -> None:
         self._types: dict[str, JobType] = {}
+        self._by_handler: dict[int, JobType] = {}
 
     def job(
         self,
@@ -57,6 +58,12 @@ class Registry:
                 f"{_address(job_type.handler)}. Give one of them another name."
             )
         self._types[job_type.name] = job_type
+        self._by_handler[id(job_type.handler)] = job_type
+
+    def of_handler(self, handler: Callable[..., Any]) -> JobType | None:
+        """The type that this very function is the handler of."""
+        found = self._by_handler.get(id(handler))
+        return found if found is not None and found.handler is handler else None
 
     def get(self, name: str) -> JobType | None:
         return self._types.get(name)

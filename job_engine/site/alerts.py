@@ -31,7 +31,7 @@ def send_due() -> int:
     Returns how many messages were written.
     """
     store = engine().store
-    now = store.dialect.to_db(store.now())
+    now = store.dialect.local(store.now())
     mark = marks.take(READER, now)
     if mark is None:
         return 0

@@ -11,7 +11,7 @@ import frappe
 
 from job_engine.site import settings
 from job_engine.store.dialect import Dialect
-from job_engine.store.mariadb import MariaDB
+from job_engine.store.mariadb import MariaDB, as_text
 
 _TABLES = {
     "job": "tabBackground Job",
@@ -36,8 +36,12 @@ class SiteTimes:
     def zone(self) -> ZoneInfo:
         return ZoneInfo(settings.read().time_zone)
 
+    def local(self, value: datetime) -> datetime:
+        """The same moment as Frappe has it, and as its columns are read."""
+        return value.astimezone(self.zone).replace(tzinfo=None)
+
     def to_db(self, value: datetime | None) -> Any:
-        return None if value is None else value.astimezone(self.zone).replace(tzinfo=None)
+        return None if value is None else self.local(value)
 
     def from_db(self, value: Any) -> datetime | None:
         return None if value is None else value.replace(tzinfo=self.zone).astimezone(timezone.utc)
@@ -57,6 +61,9 @@ def _is_ambiguous(local: datetime) -> bool:
 class SiteMariaDB(SiteTimes, MariaDB):
     quote = "`"
     clauses: ClassVar[dict[str, str]] = MariaDB.clauses
+
+    def to_db(self, value: datetime | None) -> Any:
+        return None if value is None else as_text(self.local(value))
 
     def __init__(self) -> None:
         login = frappe.local.db.get_connection_settings()  # host, port, TLS: as this site reaches its database

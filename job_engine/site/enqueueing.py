@@ -59,8 +59,12 @@ def _in_place_of_frappe(
         )
     if deduplicate and not job_id:
         raise InvalidJob("deduplicate needs a job_id, as in frappe.enqueue.")
-    chosen: dict[str, Any] = {"dedup_window": 0, "user": frappe.session.user}
-    chosen["organization"] = tenancy.required_organization(frappe.session.user, None)
+    user = frappe.session.user
+    chosen: dict[str, Any] = {
+        "dedup_window": 0,
+        "user": user,
+        "organization": tenancy.required_organization(user, None),
+    }
     if queue:
         chosen["queue"] = queue
     if timeout:

@@ -69,7 +69,7 @@ def tell_dead_letters() -> int:
     if not paths:
         return 0
     store = engine().store
-    mark = marks.take(READER, store.dialect.to_db(store.now()))
+    mark = marks.take(READER, store.dialect.local(store.now()))
     if mark is None:
         return 0
     rows, moved = marks.dead_letters_since(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -105,10 +105,10 @@ class SiteRegistry(Registry):
         self._made: dict[str, tuple[dict[str, Any], JobType]] = {}  # types with the overrides they were made from
 
     def get(self, name: str) -> JobType | None:
-        found = self._code.get(name)
-        if found is None or not self._is_here(found):
-            return None
-        return self._with(Overrides.of(self._site).policies, found)
+        return self._in_force(self._code.get(name))
+
+    def of_handler(self, handler: Callable[..., Any]) -> JobType | None:
+        return self._in_force(self._code.of_handler(handler))
 
     def __getitem__(self, name: str) -> JobType:
         found = self.get(name)
@@ -133,6 +133,11 @@ class SiteRegistry(Registry):
     def _is_here(self, job_type: JobType) -> bool:
         """Apps of other sites on the bench may have registered types in this process."""
         return job_type.handler.__module__.partition(".")[0] in self._apps
+
+    def _in_force(self, found: JobType | None) -> JobType | None:
+        if found is None or not self._is_here(found):
+            return None
+        return self._with(Overrides.of(self._site).policies, found)
 
     def _with(self, policies: dict[str, dict[str, Any]], job_type: JobType) -> JobType:
         policy = policies.get(job_type.name)

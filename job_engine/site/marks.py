@@ -52,7 +52,7 @@ def dead_letters_since(mark: Any, store: SiteStore, columns: str) -> tuple[Seque
     now = store.now()
     if store.dialect.repeats_an_hour(now, CLOCK_MARGIN):
         return [], mark
-    until = store.dialect.to_db(now - SETTLED)
+    until = store.dialect.local(now - SETTLED)
     rows = frappe.db.sql(
         f"SELECT name, ended_at, {columns} FROM `tabBackground Job` WHERE status = 'Dead Letter'"
         f" AND ended_at > %s AND ended_at <= %s ORDER BY ended_at LIMIT {MOST}",

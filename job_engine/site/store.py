@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from job_engine.core.job import Job
 from job_engine.core.priority import Lane
 from job_engine.core.registry import Registry
 from job_engine.site import settings, tenancy
 from job_engine.site.job_types import Overrides, isolated
+from job_engine.store import inserting
 from job_engine.store.controls import Controls, Key, Pause
+from job_engine.store.inserting import NewJob
 from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
 
@@ -48,6 +51,10 @@ class SiteStore(SqlStore):
             ),
         }
         return SiteControls(pauses, known.limits, isolated(self.registry), self.alone)
+
+    def insert(self, new: Sequence[NewJob]) -> list[Job]:
+        """Nobody in this process waits for them: runners are woken through Redis, once the caller commits."""
+        return self._write(lambda s: inserting.insert(s, new, self.now()))
 
     def rescue(self) -> int:
         """Not while the site's clock repeats an hour: a lease would look expired that is not."""

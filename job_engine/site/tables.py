@@ -25,7 +25,6 @@ _LIST_INDEXES = (
     ("INDEX", "job_list_organization", "{job}", "organization, creation", ""),
     ("INDEX", "job_list_type", "{job}", "job_type, creation", ""),
     ("INDEX", "job_list_user", "{job}", "`user`, creation", ""),
-    ("INDEX", "job_list_user", "{job}", "`user`, creation", ""),
     ("INDEX", "job_list_status", "{job}", "organization, status, creation", ""),  # also counts who waits
 )
 _OPTIONAL_NUMBERS = ("duration", "processed", "failed")  # of the log; a doctype's numbers are 0 where there are none

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import frappe
@@ -54,11 +55,16 @@ class WakeUp:
         wake(self.queue, self.alone)
 
 
+_wake_up = lru_cache(WakeUp)  # every enqueue asks for one, nearly always for the same
+
+
 def after_commit(queues_and_types: Collection[tuple[str, str]], known: SiteRegistry) -> None:
     """Wake runners for jobs of these (queue, type) when the caller commits."""
-    for wanted in {WakeUp(queue, known.is_isolated(job_type)) for queue, job_type in queues_and_types}:
-        if wanted not in frappe.db.after_commit._functions:
-            frappe.db.after_commit.add(wanted)
+    waiting = frappe.local.db.after_commit
+    for queue, job_type in queues_and_types:
+        wanted = _wake_up(queue, known.is_isolated(job_type))
+        if wanted not in waiting._functions:
+            waiting.add(wanted)
 
 
 def wake(queue: str, alone: bool = False, even_if_pending: bool = False) -> bool:

@@ -70,6 +70,7 @@ class Dialect:
     def __init__(self, tables: dict[str, str] | None = None):
         self._words = {"log_id": "id", **(tables or TABLES), **self.clauses}
         self._rendered: dict[str, str] = {}
+        self._inserts: dict[tuple[str, str], tuple[str, str, str]] = {}
 
     def sql(self, template: str) -> str:
         """The template in this dialect. Rendered once for each template."""
@@ -174,11 +175,15 @@ class Dialect:
 
     def insert_of(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> tuple[str, Any]:
         """An INSERT of these rows and its parameters. `statement` says with {columns} and {source} where they go."""
-        head, _, tail = statement.replace("{columns}", columns).partition("{source}")
-        row = f"({', '.join([self.placeholder] * len(rows[0]))})"
-        # Not through the cache of templates: there is one text for each number of rows.
-        sql = f"{self.sql(head)}VALUES {', '.join([row] * len(rows))}{self.sql(tail)}"
-        return sql, [value for row in rows for value in row]
+        key = statement, columns
+        if key not in self._inserts:
+            head, _, tail = statement.replace("{columns}", columns).partition("{source}")
+            row = f"({', '.join([self.placeholder] * len(rows[0]))})"
+            self._inserts[key] = f"{self.sql(head)}VALUES ", row, self.sql(tail)
+        head, row, tail = self._inserts[key]
+        if len(rows) == 1:
+            return f"{head}{row}{tail}", rows[0]
+        return f"{head}{', '.join([row] * len(rows))}{tail}", [value for row in rows for value in row]
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         """A condition that `column` is one of `values`, and its parameters."""

@@ -100,6 +100,7 @@ def _insert_new(session: Session, new: Sequence[NewJob]) -> set[str]:
 def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
     j = new.job
     to_db = session.dialect.to_db
+    made = to_db(j.creation)
     return (
         j.name,
         j.job_type,
@@ -110,7 +111,7 @@ def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
         j.user,
         j.handler,
         j.params_json,
-        to_db(j.run_after),
+        made if j.run_after is j.creation else to_db(j.run_after),
         j.max_attempts,
         j.timeout,
         j.job_hash,
@@ -119,8 +120,8 @@ def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
         j.depends_on,
         j.blockers,
         lane_of(j.priority, j.queue, j.organization, j.job_type),
-        to_db(j.creation),
-        to_db(j.modified),
+        made,
+        made,
         *[j.user] * len(session.dialect.owner_columns),
     )
 

@@ -40,6 +40,11 @@ def connection_class() -> Any:
     return Connection
 
 
+def as_text(moment: datetime) -> str:
+    """What PyMySQL would make of it, in a tenth of the time: several of these are part of every job."""
+    return moment.isoformat(" ")
+
+
 class MariaDB(Dialect):
     name = "MariaDB"
     returns_updated = False
@@ -160,7 +165,7 @@ class MariaDB(Dialect):
         return session.column(walk, [bound for bounds in ranges for bound in bounds])
 
     def to_db(self, value: datetime | None) -> Any:
-        return None if value is None else utc(value).replace(tzinfo=None)
+        return None if value is None else as_text(utc(value).replace(tzinfo=None))
 
     def from_db(self, value: Any) -> datetime | None:
         return None if value is None else value.replace(tzinfo=timezone.utc)

@@ -32,7 +32,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def site_now() -> Any:
     store = engine().store
-    return store.dialect.to_db(store.now())
+    return store.dialect.local(store.now())
 
 
 def dead_letter(organization: str, user: str = "Administrator", ago: timedelta = AGO, **columns: Any) -> str:

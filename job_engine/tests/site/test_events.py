@@ -87,7 +87,7 @@ def test_without_a_hook_nothing_is_done(here: Any, hooks: list[str]):
 
 def test_a_dead_letter_is_told_once_by_the_tick_whoever_wrote_it(here: Any, hooks: list[str]):
     store = engine().store
-    now = store.dialect.to_db(store.now())
+    now = store.dialect.local(store.now())
     marks.take(events.READER, now)
     marks.move(events.READER, now - timedelta(minutes=1))
     name = people.job(
