@@ -46,6 +46,8 @@ def _rate(jobs: int, enqueue: Callable[[], None]) -> float:
     enqueue()
     frappe.db.commit()
     seconds = perf_counter() - start
+    frappe.db.sql("DELETE FROM `tabBackground Job` WHERE status = 'Queued'")  # every round starts from the same table
+    frappe.db.commit()
     empty_queue()
     return jobs / seconds
 

@@ -33,7 +33,7 @@ _WARM_UP = 2
 def measure(plan: Plan) -> Iterator[Figure]:
     frappe.get_doc("Job Engine Settings").update({"default_organization": bench.organization("Callers")}).save()
     frappe.db.commit()
-    cold = max(4, plan.samples // 4)
+    cold = max(4, plan.samples // 2)
     with TemporaryDirectory(prefix="job-engine-benchmark-") as name:
         folder = Path(name)
         slots = 2 * (cold + _WARM_UP) + plan.samples + _WARM_UP

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from job_engine.core.priority import Lane
 
@@ -17,6 +17,7 @@ class Candidate(NamedTuple):
     run_after: object  # comparable; the store's own form of a time
     lost: int
     lane: Lane
+    row: Sequence[Any] | None = None  # the whole job, where the store has read it already
 
 
 def turns(organizations: Iterable[str], last_served: str | None) -> list[str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO
@@ -15,35 +17,50 @@ FAREWELL = b"farewell\n"
 
 
 class Guard:
-    """The worker's end of it. Use it as a context: leaving in order says farewell."""
+    """The worker's end of it. Use it as a context: leaving in order says farewell.
+
+    The process is started when somebody wants it, from any thread. Until then there is only the beacon, and a worker whose
+    jobs are all done in a moment never has one.
+    """
 
     def __init__(self, grace_seconds: float, settle: list[str], details: dict[str, str]):
         """`settle` is the command that is run after a death; it is told the details and what happened on standard input."""
-        with Beacon.memory() as descriptor:
-            self.beacon = Beacon(descriptor)
-            orders = [str(os.getpid()), str(descriptor), str(grace_seconds), *LAYOUT_FOR_GUARDS, *settle]
-            self._lifeline = _spawn(
-                [sys.executable, "-S", "-E", str(Path(__file__).with_name("process.py")), *orders], descriptor
-            )
-        self._lifeline.write(json.dumps(details).encode() + b"\n")
-        self._lifeline.flush()
+        self._grace_seconds = grace_seconds
+        self._settle = settle
+        self._details = details
+        self._lock = threading.Lock()
+        self._lifeline: BinaryIO | None = None
 
     def __enter__(self) -> Guard:
+        self._memory = ExitStack()
+        self._descriptor = self._memory.enter_context(Beacon.memory())
+        self.beacon = Beacon(self._descriptor)
         return self
+
+    def start(self) -> None:
+        with self._lock:
+            if self._lifeline is None:
+                command = [sys.executable, "-S", "-E", str(Path(__file__).with_name("process.py"))]
+                orders = [str(os.getpid()), str(self._descriptor), str(self._grace_seconds), *LAYOUT_FOR_GUARDS]
+                self._lifeline = _spawn([*command, *orders, *self._settle], self._descriptor)
+                self._lifeline.write(json.dumps(self._details).encode() + b"\n")
+                self._lifeline.flush()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Even after an error: whoever comes here has given back what it held. Nobody waits for the guard's own end."""
-        try:
-            self._lifeline.write(FAREWELL)
-            self._lifeline.close()
-        except OSError:
-            pass  # the guard has died: then it is leases that do its work
+        if self._lifeline is not None:
+            try:
+                self._lifeline.write(FAREWELL)
+                self._lifeline.close()
+            except OSError:
+                pass  # the guard has died: then it is leases that do its work
         self.beacon.close()
+        self._memory.close()
 
 
 def _spawn(command: list[str], descriptor: int) -> BinaryIO:
-    """Start the guard and return its standard input. By posix_spawn: a runner's first job waits for it, and for subprocess it
-    would wait three times as long.
+    """Start the process and return its standard input. By posix_spawn: the worker stands still meanwhile, and with subprocess
+    it would for three times as long.
 
     In a session of its own: what ends the worker and its children must not end its guard.
     """

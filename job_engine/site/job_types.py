@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
@@ -101,8 +102,11 @@ class SiteRegistry(Registry):
         super().__init__()
         self._code = code
         self._site: str = frappe.local.site
-        self._apps = frozenset(frappe.get_installed_apps())
         self._made: dict[str, tuple[dict[str, Any], JobType]] = {}  # types with the overrides they were made from
+
+    @cached_property
+    def _apps(self) -> frozenset[str]:
+        return frozenset(frappe.get_installed_apps())
 
     def get(self, name: str) -> JobType | None:
         return self._in_force(self._code.get(name))

@@ -13,13 +13,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 
 import frappe
 from frappe.utils import CallbackManager
 
 from job_engine.core.errors import StoreUnavailable
-from job_engine.core.job import Job
 from job_engine.guard import Guard
 from job_engine.runner import Runner
 from job_engine.site import wakeups
@@ -81,9 +80,11 @@ class _Turn:
 
     def run(self) -> None:
         worker_id = new_worker_id()
-        with ExitStack() as until_the_end:
-            runner = _GuardedRunner(self._engine, worker_id, (self._queue,), until_the_end)
+        with self._guard(worker_id) as guard:
+            runner = Runner(self._engine, worker_id, (self._queue,), guard.beacon)
             runner.stopping = self._stopping
+            runner.keeper.also = guard.start  # from the keeper's first look on: what is done by then needed no guard
+            self._engine.before_a_suspect = guard.start
             self._engine.when_it_takes_long = lambda: self._sign_in(worker_id)
             try:
                 self._work(runner)
@@ -93,6 +94,15 @@ class _Turn:
                 if self._has_signed_in:
                     self._engine.store.sign_out(worker_id)
                 self._hand_over()
+
+    def _guard(self, worker_id: str) -> Guard:
+        details = {
+            "site": frappe.local.site,
+            "sites_path": os.path.abspath(frappe.local.sites_path),
+            "worker_id": worker_id,
+        }
+        settle = [sys.executable, "-m", "job_engine.site.settle"]
+        return Guard(self._engine.settings.grace_seconds, settle, details)
 
     def _sign_in(self, worker_id: str) -> None:
         """Be seen as a worker. Not before a second has passed or a job takes long: most runners are gone by then."""
@@ -152,30 +162,6 @@ class _Turn:
             self._engine.store.promote()
             self._sign_in(runner.worker_id)
             self._engine.store.seen(runner.worker_id)
-
-
-class _GuardedRunner(Runner):
-    """Has a guard from its first claim on. Not before: a wake-up that finds nothing needs none, and one that does can start
-    its first job while the guard is still waking up.
-    """
-
-    def __init__(self, engine: RunnersEngine, worker_id: str, queues: tuple[str, ...], until_the_end: ExitStack):
-        super().__init__(engine, worker_id, queues)
-        self._until_the_end = until_the_end
-
-    def _claim(self, limit: int) -> list[Job]:
-        jobs = super()._claim(limit)
-        if jobs and self.beacon is None:
-            self.beacon = self._until_the_end.enter_context(self._guard()).beacon
-        return jobs
-
-    def _guard(self) -> Guard:
-        details = {
-            "site": frappe.local.site,
-            "sites_path": os.path.abspath(frappe.local.sites_path),
-            "worker_id": self.worker_id,
-        }
-        return Guard(self.engine.settings.grace_seconds, [sys.executable, "-m", "job_engine.site.settle"], details)
 
 
 @contextmanager

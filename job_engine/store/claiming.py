@@ -7,13 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
+from typing import Any
 
 from job_engine.core.fairness import Candidate, before_the_suspect, pick, shares, turns
 from job_engine.core.job import Job
 from job_engine.core.priority import Lane, lane_ranges
 from job_engine.store import controls, stats
 from job_engine.store.controls import Controls, Key
-from job_engine.store.rows import CLAIM_COLUMNS, claimed_from_row
+from job_engine.store.rows import CLAIM_COLUMNS, LOST, RUN_AFTER, claimed_from_row
 from job_engine.store.session import Session
 
 # What is Queued was due by the clock of whoever queued it. Each process counts on from another answer of the database, and one
@@ -64,7 +65,7 @@ def claim_batch(
             cursor.held_back = bool(room)
             return []
         controls.use_rates(session, in_force, [c.lane for c in chosen], now)
-        return _take(session, [c.name for c in chosen], worker_id, now, lease_seconds)
+        return _take(session, chosen, worker_id, now, lease_seconds)
 
 
 def _choose(
@@ -128,19 +129,28 @@ def _waiting_lanes(session: Session, queues: tuple[str, ...] | None, cursor: Cur
 def _candidates(session: Session, asked: Mapping[Lane, int], now: datetime) -> list[Candidate]:
     found: list[Candidate] = []
     at = session.dialect.to_db(now + SKEW)
+    # Where the update cannot return the jobs, they are read here, if all that is read is likely to be taken.
+    whole = not session.dialect.returns_updated and len(asked) == 1
+    columns = CLAIM_COLUMNS if whole else "name, run_after, lost"
     for lane, n in asked.items():
         rows = session.rows(
-            "SELECT name, run_after, lost FROM {job} WHERE status = 'Queued' AND lane = %s AND run_after <= %s"
+            f"SELECT {columns} FROM {{job}} WHERE status = 'Queued' AND lane = %s AND run_after <= %s"
             " ORDER BY run_after, name LIMIT %s{skip_locked}",
             (str(lane), at, n),
         )
-        found += [Candidate(name, run_after, lost, lane) for name, run_after, lost in rows]
+        if whole:
+            found += [Candidate(row[0], row[RUN_AFTER], row[LOST], lane, row) for row in rows]
+        else:
+            found += [Candidate(name, run_after, lost, lane) for name, run_after, lost in rows]
     return found
 
 
-def _take(session: Session, names: list[str], worker_id: str, now: datetime, lease_seconds: float) -> list[Job]:
+def _take(
+    session: Session, chosen: Sequence[Candidate], worker_id: str, now: datetime, lease_seconds: float
+) -> list[Job]:
     """Make the locked jobs this worker's. By key alone: they were read as Queued, and locked, in this transaction."""
     dialect = session.dialect
+    names = [c.name for c in chosen]
     until = now + timedelta(seconds=lease_seconds)
     those, parameters = dialect.among("name", names)
     update = (
@@ -148,12 +158,15 @@ def _take(session: Session, names: list[str], worker_id: str, now: datetime, lea
         f" started_at = %s, ended_at = NULL, reason = NULL, modified = %s WHERE {those}"
     )
     values = [worker_id, dialect.to_db(until), dialect.to_db(now), dialect.to_db(now), *parameters]
+    rows: Sequence[Sequence[Any]]
     if dialect.returns_updated:
-        rows = session.rows(f"{update} RETURNING {CLAIM_COLUMNS}", values)
+        rows, more = session.rows(f"{update} RETURNING {CLAIM_COLUMNS}", values), 0
     else:
         session.execute(update, values)
-        rows = session.rows(f"SELECT {CLAIM_COLUMNS} FROM {{job}} WHERE {those}", parameters)
-    by_name = {row[0]: claimed_from_row(dialect, row, worker_id, until, now) for row in rows}
+        rows, more = [c.row for c in chosen if c.row is not None], 1  # read before the update
+        if len(rows) < len(chosen):
+            rows, more = session.rows(f"SELECT {CLAIM_COLUMNS} FROM {{job}} WHERE {those}", parameters), 0
+    by_name = {row[0]: claimed_from_row(dialect, row, worker_id, until, now, more) for row in rows}
     jobs = [by_name[name] for name in names]
     stats.record_claims(session, jobs, worker_id, now)
     return jobs

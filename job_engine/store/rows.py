@@ -33,16 +33,19 @@ CLAIM_COLUMNS = (
     "name, job_type, priority, queue, organization, {user}, handler, params, run_after, attempts, max_attempts, lost,"
     " timeout, job_hash, dedup_key, depends_on, progress, checkpoint, last_error, creation"
 )
+RUN_AFTER, LOST = 8, 11  # where they are among these
 
 
-def claimed_from_row(dialect: Dialect, row: Sequence[Any], worker_id: str, until: datetime, now: datetime) -> Job:
+def claimed_from_row(
+    dialect: Dialect, row: Sequence[Any], worker_id: str, until: datetime, now: datetime, more_attempts: int
+) -> Job:
     """By position, in the order of Job's fields: this is run for every job, and keywords take twice as long."""
     run_after, creation = dialect.from_db(row[8]), dialect.from_db(row[19])
     assert run_after is not None and creation is not None
     # fmt: off
     return Job(
         row[0], row[1], Status.RUNNING, row[2], row[3], row[4] or None, row[5], row[6], row[7], run_after,
-        row[9], row[10], row[11], row[12], row[13], row[14], row[15],
+        row[9] + more_attempts, row[10], row[11], row[12], row[13], row[14], row[15],
         0, row[16], None, None, row[17], row[18],  # blockers, progress, its message, result, checkpoint, last_error
         None, None, None, worker_id, until, now, None, None, None,  # error_type to canceled_by
         creation, now,

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from job_engine.beacon import LAYOUT_FOR_GUARDS, Beacon
 from job_engine.core.errors import JobTimeout
-from job_engine.guard import process
+from job_engine.guard import Guard, process
 
 TOLD = "import sys; open(sys.argv[1], 'w').write(sys.stdin.read())"
 
 DIES_WHILE_A_FORK_LIVES = """
 import os, sys, time
 from job_engine.guard import Guard
-guard = Guard(1.0, [sys.executable, "-c", {told!r}, {file!r}], {{"worker": "one"}})
+guard = Guard(1.0, [sys.executable, "-c", {told!r}, {file!r}], {{"worker": "one"}}).__enter__()
+guard.start()
 guard.beacon.show("job", 3, None)
 print(os.getpid(), flush=True)
 if os.fork() == 0:
@@ -42,6 +46,20 @@ def test_a_dead_runner_is_settled_though_a_fork_of_it_lives(tmp_path: Path) -> N
         time.sleep(0.02)
     details, job, attempt, why = file.read_text().split("\n")[:4]
     assert (json.loads(details), job, attempt, why) == ({"worker": "one"}, "job", "3", "")
+
+
+def test_a_guard_is_started_once_and_only_if_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    spawn = os.posix_spawn
+    monkeypatch.setattr(os, "posix_spawn", lambda *args, **options: started.append(spawn(*args, **options)))
+    with Guard(1.0, ["true"], {}) as guard:
+        guard.beacon.show("job", 1, None)
+    assert not started
+    with Guard(1.0, ["true"], {}) as guard:
+        guard.start()
+        guard.start()
+    assert len(started) == 1
+    os.waitpid(started[0], 0)  # it leaves when its worker has said farewell
 
 
 def test_nobody_is_blamed_who_began_after_the_verdict(tmp_path: Path) -> None:
