@@ -286,7 +286,7 @@ class Group:
             session.rollback()
             session.close()
         before = self._outcomes
-        self._outcomes = [_given_back(o) if o.used_connection else o for o in before]
+        self._outcomes = [given_back(o) if o.used_connection else o for o in before]
         wrote = [o for o in before if o.used_connection]
         if error is not None and len(wrote) == 1:
             blamed = self._blamed(wrote[0], error)
@@ -299,7 +299,7 @@ class Group:
         return _unwritable(outcome, error) if job is None else self._judge(job, error, outcome.duration)
 
 
-def _given_back(outcome: Outcome) -> Outcome:
+def given_back(outcome: Outcome) -> Outcome:
     return outcome.evolve(
         status=Status.QUEUED,
         give_back=True,

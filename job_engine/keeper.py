@@ -10,7 +10,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -50,7 +50,6 @@ class Keeper:
         self._thread: threading.Thread | None = None
         self._heartbeat_at = 0.0
         self._stop_at: float | None = None
-        self.also: Callable[[], None] = lambda: None  # what else is to be done at each look
 
     @contextmanager
     def holding(self, jobs: Sequence[Job]) -> Iterator[None]:
@@ -101,7 +100,6 @@ class Keeper:
         if self._held and now >= self._heartbeat_at:
             self._heartbeat_at = now + self._settings.beat_seconds
             self._extend_leases(attempt)
-        self.also()
 
     def _watch(self, attempt: Attempt, now: float) -> None:
         if attempt.overdue_at is not None:

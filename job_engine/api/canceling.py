@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import frappe
 
-from job_engine.api import answers
+from job_engine.api import answering, answers
 from job_engine.api.arguments import reason_of
 from job_engine.api.method import method
 from job_engine.api.permission import visible
@@ -19,4 +19,4 @@ def cancel_job(name: str, reason: str | None = None) -> answers.Changed:
     reason: Kept with the job.
     """
     job = visible(name)
-    return answers.changed(by_hand.cancel(engine(), job.name, frappe.session.user, reason_of(reason)))
+    return answering.changed(by_hand.cancel(engine(), job.name, frappe.session.user, reason_of(reason)))

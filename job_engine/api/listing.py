@@ -6,7 +6,7 @@ from typing import Any
 
 import frappe
 
-from job_engine.api import answers
+from job_engine.api import answering, answers
 from job_engine.api.arguments import json_object, moment
 from job_engine.api.errors import InvalidArgument
 from job_engine.api.method import method
@@ -40,7 +40,7 @@ def list_jobs(
     wanted = listing.which(engine(), frappe.session.user, filters_of(filters))
     page = listing.page(engine(), wanted, column, descending, start, page_length)
     return {
-        "jobs": [answers.row_of(job) for job in page.jobs],
+        "jobs": [answering.row_of(job) for job in page.jobs],
         "total": page.total,
         "total_is_exact": page.total_is_exact,
         "start": start,

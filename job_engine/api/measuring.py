@@ -5,7 +5,7 @@ from __future__ import annotations
 import frappe
 from werkzeug.wrappers import Response
 
-from job_engine.api import answers
+from job_engine.api import answering, answers
 from job_engine.api.arguments import json_object
 from job_engine.api.errors import InvalidArgument
 from job_engine.api.listing import filters_of
@@ -62,7 +62,7 @@ def workers() -> answers.WorkerList:
                 "name": job.name,
                 "job_type": job.job_type,
                 "organization": job.organization,
-                "started_at": answers.iso(job.started_at),
+                "started_at": answering.iso(job.started_at),
                 "progress": float(job.progress),
             }
         )
@@ -73,8 +73,8 @@ def workers() -> answers.WorkerList:
                 "host": worker.host if operator else None,
                 "pid": worker.pid if operator else None,
                 "queues": list(worker.queues) if worker.queues is not None else None,
-                "started_at": answers.iso(worker.started_at) or "",
-                "seen_at": answers.iso(worker.seen_at) or "",
+                "started_at": answering.iso(worker.started_at) or "",
+                "seen_at": answering.iso(worker.seen_at) or "",
                 "running": running.get(worker.name, []),
             }
             for i, worker in enumerate(engine().store.workers(), 1)
@@ -99,12 +99,12 @@ def dead_letter_causes(filters: dict[str, object] | str | None = None) -> answer
             {
                 "cause": cause.id,
                 "job_type": cause.job_type,
-                "error": answers.clean_text(cause.error) or "",
+                "error": answering.clean_text(cause.error) or "",
                 "error_type": cause.error_type,
                 "count": len(cause.names),
                 "organizations": sorted(cause.organizations),
-                "first_at": answers.iso(cause.first_at),
-                "last_at": answers.iso(cause.last_at),
+                "first_at": answering.iso(cause.first_at),
+                "last_at": answering.iso(cause.last_at),
                 "example": cause.names[0],
             }
             for cause in found[:SHOWN_CAUSES]

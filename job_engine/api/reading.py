@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from job_engine.api import answers
+from job_engine.api import answering, answers
 from job_engine.api.method import method
 from job_engine.api.permission import hidden, is_manager, visible
 from job_engine.core.job import Job
@@ -20,7 +20,7 @@ def get_job_status(name: str) -> answers.JobStatus:
 
     name: The job.
     """
-    return answers.status_of(visible(name))
+    return answering.status_of(visible(name))
 
 
 @method()
@@ -32,25 +32,25 @@ def get_job(name: str) -> answers.JobDetail:
     name: The job.
     """
     job = visible(name)
-    result = answers.clean_json(job.result_json)
+    result = answering.clean_json(job.result_json)
     manager = is_manager()
     parents = [name for name, _ in engine().store.parents_of(job.name)]
     return {
-        **answers.row_of(job),
+        **answering.row_of(job),
         "explanation": _explanation(job),
-        "reason": answers.clean_text(job.reason),
+        "reason": answering.clean_text(job.reason),
         "timeout": job.timeout,
         "lost": job.lost,
         "dedup_key": job.dedup_key,
         "canceled_by": job.canceled_by,
-        "cancel_requested_at": answers.iso(job.cancel_requested_at),
+        "cancel_requested_at": answering.iso(job.cancel_requested_at),
         "worker": job.lease_owner,
-        "lease_expires_at": answers.iso(job.lease_expires_at),
-        "params": answers.clean_json(job.params_json),
+        "lease_expires_at": answering.iso(job.lease_expires_at),
+        "params": answering.clean_json(job.params_json),
         "result": result,
-        "checkpoint": answers.clean_json(job.checkpoint_json),
-        "output_reference": answers.output_reference(result),
-        "traceback": answers.clean_text(job.traceback) if manager else None,
+        "checkpoint": answering.clean_json(job.checkpoint_json),
+        "output_reference": answering.output_reference(result),
+        "traceback": answering.clean_text(job.traceback) if manager else None,
         "parents": _relatives(parents),
         "dependents": _relatives(engine().store.dependents_of(job.name)),
         "permitted": {
@@ -68,7 +68,7 @@ def get_job_history(name: str) -> answers.JobHistory:
     name: The job.
     """
     job = visible(name)
-    return {"name": job.name, "history": [answers.entry_of(t) for t in engine().store.history(job)]}
+    return {"name": job.name, "history": [answering.entry_of(t) for t in engine().store.history(job)]}
 
 
 @method()
@@ -82,7 +82,7 @@ def explain_job(name: str) -> answers.Explanation:
 
 
 def _explanation(job: Job) -> str:
-    return answers.clean_text(engine().explain(job.name)) or ""
+    return answering.clean_text(engine().explain(job.name)) or ""
 
 
 def _relatives(names: Sequence[str]) -> list[answers.Relative]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import frappe
 
-from job_engine.api import answers
+from job_engine.api import answering, answers
 from job_engine.api.arguments import json_object, moment
 from job_engine.api.errors import InvalidArgument
 from job_engine.api.listing import filters_of
@@ -40,12 +40,12 @@ def retry_job(name: str, params: dict[str, Any] | str | None = None, run_after: 
     job = visible(name)
     at = moment(run_after)
     if params is None or params == "":
-        return answers.changed(by_hand.retry(engine(), job.name, frappe.session.user, at))
+        return answering.changed(by_hand.retry(engine(), job.name, frappe.session.user, at))
     wanted = json_object(params, "params")
     _check_no_mask(wanted)
     if job.handler is None:
         check_params(submittable_type(job.job_type), wanted)
-    return answers.changed(by_hand.retry_changed(engine(), job, wanted, frappe.session.user, at))
+    return answering.changed(by_hand.retry_changed(engine(), job, wanted, frappe.session.user, at))
 
 
 @method(changes=True, managers=True)

@@ -8,7 +8,7 @@ from typing import Any
 import frappe
 from frappe import _
 
-from job_engine.api import answers
+from job_engine.api import answering, answers
 from job_engine.api.arguments import idempotency_key, json_object, json_value, moment
 from job_engine.api.errors import InvalidArgument, KeyReused
 from job_engine.api.method import method
@@ -70,7 +70,7 @@ def submit_job(
     }
     job = _submit(wanted, idempotency_key(), 0)
     _answer_status([job])
-    return answers.submitted(job)
+    return answering.submitted(job)
 
 
 @method(changes=True, managers=True, status=202, takes_key=True)
@@ -105,7 +105,7 @@ def schedule(
             error.args = (f"jobs[{i}]: {error}",)
             raise
     _answer_status(made)
-    return {"jobs": [answers.submitted(job) for job in made], "created": sum(bool(job.created) for job in made)}
+    return {"jobs": [answering.submitted(job) for job in made], "created": sum(bool(job.created) for job in made)}
 
 
 def _submit(wanted: dict[str, Any], key: str | None, position: int) -> Job:

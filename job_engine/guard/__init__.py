@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -19,8 +18,8 @@ FAREWELL = b"farewell\n"
 class Guard:
     """The worker's end of it. Use it as a context: leaving in order says farewell.
 
-    The process is started when somebody wants it, from any thread. Until then there is only the beacon, and a worker whose
-    jobs are all done in a moment never has one.
+    The process is started by whoever is about to call a handler, once. Until then there is only the beacon: a worker that finds
+    nothing to do has no guard, and nothing competes for the processor with what comes before the first handler.
     """
 
     def __init__(self, grace_seconds: float, settle: list[str], details: dict[str, str]):
@@ -28,7 +27,6 @@ class Guard:
         self._grace_seconds = grace_seconds
         self._settle = settle
         self._details = details
-        self._lock = threading.Lock()
         self._lifeline: BinaryIO | None = None
 
     def __enter__(self) -> Guard:
@@ -38,13 +36,12 @@ class Guard:
         return self
 
     def start(self) -> None:
-        with self._lock:
-            if self._lifeline is None:
-                command = [sys.executable, "-S", "-E", str(Path(__file__).with_name("process.py"))]
-                orders = [str(os.getpid()), str(self._descriptor), str(self._grace_seconds), *LAYOUT_FOR_GUARDS]
-                self._lifeline = _spawn([*command, *orders, *self._settle], self._descriptor)
-                self._lifeline.write(json.dumps(self._details).encode() + b"\n")
-                self._lifeline.flush()
+        if self._lifeline is None:
+            command = [sys.executable, "-S", "-E", str(Path(__file__).with_name("process.py"))]
+            orders = [str(os.getpid()), str(self._descriptor), str(self._grace_seconds), *LAYOUT_FOR_GUARDS]
+            self._lifeline = _spawn([*command, *orders, *self._settle], self._descriptor)
+            self._lifeline.write(json.dumps(self._details).encode() + b"\n")
+            self._lifeline.flush()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Even after an error: whoever comes here has given back what it held. Nobody waits for the guard's own end."""

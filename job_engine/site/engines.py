@@ -94,7 +94,7 @@ class RunnersEngine(SiteEngine):
         self._desk = Desk()
         self._admission = Admission(store)
         self.afterwards = afterwards.Afterwards(store)
-        self.before_a_suspect: Callable[[], None] = lambda: None
+        self.before_a_handler: Callable[[], None] = lambda: None
         self.when_it_takes_long: Callable[[], None] = lambda: None
 
     @classmethod
@@ -114,8 +114,7 @@ class RunnersEngine(SiteEngine):
         job = attempt.job
         self._admission.check(job)
         self._desk.lay_for(job.user or "Administrator")
-        if job.lost:  # a worker has vanished with it before
-            self.before_a_suspect()
+        self.before_a_handler()
         return call(attempt.job_type, job.params_json, context)
 
     def progressed(self, job: Job, percent: float, message: str | None) -> None:

@@ -83,8 +83,7 @@ class _Turn:
         with self._guard(worker_id) as guard:
             runner = Runner(self._engine, worker_id, (self._queue,), guard.beacon)
             runner.stopping = self._stopping
-            runner.keeper.also = guard.start  # from the keeper's first look on: what is done by then needed no guard
-            self._engine.before_a_suspect = guard.start
+            self._engine.before_a_handler = guard.start
             self._engine.when_it_takes_long = lambda: self._sign_in(worker_id)
             try:
                 self._work(runner)

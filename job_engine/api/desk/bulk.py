@@ -8,7 +8,7 @@ from typing import Any
 import frappe
 from typing_extensions import TypedDict
 
-from job_engine.api import answers
+from job_engine.api import answering
 from job_engine.api.arguments import json_value, reason_of
 from job_engine.api.errors import InvalidArgument
 from job_engine.api.method import method
@@ -137,7 +137,7 @@ def _rows(filters: list[Any], fields: list[str], most: int, order_by: str = "cre
 
 
 def _cause(row: Any) -> str:
-    return answers.clean_text(cause_of((row.last_error or row.reason or "")[:500])) or "(no error)"
+    return answering.clean_text(cause_of((row.last_error or row.reason or "")[:500])) or "(no error)"
 
 
 def _groups(counts: Counter[str]) -> list[Group]:

@@ -8,7 +8,7 @@ from typing import Any
 import frappe
 from typing_extensions import TypedDict
 
-from job_engine.api import answers
+from job_engine.api import answering
 from job_engine.api.method import method
 from job_engine.api.permission import hidden, known_type
 from job_engine.core.errors import UnknownJobType
@@ -76,7 +76,7 @@ def _hours(name: str) -> list[Hour]:
     hours: dict[datetime, Hour] = {}
     for i in range(HOURS):
         at = first + timedelta(hours=i)
-        hours[at] = {"at": answers.iso(at) or "", "completed": 0, "failed": 0, "dead_letters": 0}
+        hours[at] = {"at": answering.iso(at) or "", "completed": 0, "failed": 0, "dead_letters": 0}
     permitted = tenancy.permitted_organizations(frappe.session.user)
     those, values = ("1 = 1", []) if permitted is None else ("1 = 0", [])
     if permitted:

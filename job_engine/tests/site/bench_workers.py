@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,9 @@ class BenchWorkers:
                 _kill(descendant)
             process.kill()
             process.wait()
+        wait_until(
+            lambda: not _guards(), 20, "the guards of runners that were killed: what they settle wakes the next test's"
+        )
         self._log.close()
 
     # Jobs
@@ -137,6 +141,16 @@ def _children(pid: int) -> list[int]:
 
 def _descendants(pid: int) -> list[int]:
     return [d for child in _children(pid) for d in (child, *_descendants(child))]
+
+
+def _guards() -> list[str]:
+    """Guards, and what they have called to settle. A process that ends while we look is none."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if b"job_engine.site.settle" in file.read_bytes():
+                found.append(file.parent.name)
+    return found
 
 
 def _kill(pid: int) -> None:

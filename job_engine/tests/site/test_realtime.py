@@ -378,7 +378,7 @@ def test_without_redis_nothing_fails_and_nobody_waits(acme: str, monkeypatch: py
             asked.append("zrange")
             raise redis.exceptions.TimeoutError("gone")
 
-    monkeypatch.setattr(publisher._wire, "redis", Gone())
+    monkeypatch.setattr(publisher._wire, "_line", Gone)
 
     for _ in range(5):
         publisher.ended(flood(500, acme))

@@ -9,7 +9,7 @@ import frappe
 from frappe import _
 from frappe.model.document import Document
 
-from job_engine.api import answers
+from job_engine.api import answering
 from job_engine.core.states import Status
 from job_engine.site import deleting
 
@@ -24,9 +24,9 @@ class BackgroundJob(Document):
         """What Desk's form gets: no secrets, not even for those who may read every field."""
         for field in ("params", "result", "checkpoint"):
             if self.get(field):
-                self.set(field, json.dumps(answers.clean_json(self.get(field)), indent=2, ensure_ascii=False))
+                self.set(field, json.dumps(answering.clean_json(self.get(field)), indent=2, ensure_ascii=False))
         for field in ("progress_message", "last_error", "traceback", "reason"):
-            self.set(field, answers.clean_text(self.get(field)))
+            self.set(field, answering.clean_text(self.get(field)))
 
     def insert(self, *args: Any, **kwargs: Any) -> BackgroundJob:
         _refuse()
