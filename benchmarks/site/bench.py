@@ -71,6 +71,7 @@ def _site(template: str, keep: bool) -> Iterator[None]:
         _bench("--site", SITE, "install-app", "job_engine")
         _bench("--site", SITE, "enable-scheduler")
     else:
+        _change(Path(SITE, "site_config.json"), lambda config: config.update(_address(template)))
         _bench("--site", SITE, "migrate")
     try:
         yield
@@ -80,9 +81,14 @@ def _site(template: str, keep: bool) -> Iterator[None]:
 
 
 def _place(template: str) -> list[str]:
-    """Where the template's database is."""
+    address = _address(template)
+    return ["--db-host", address["db_host"], "--db-port", str(address["db_port"])]
+
+
+def _address(template: str) -> dict[str, Any]:
+    """Where the template's database is: its port may be another than the last time."""
     config = json.loads(Path(template, "site_config.json").read_text())
-    return ["--db-host", config["db_host"], "--db-port", str(config["db_port"])]
+    return {"db_host": config["db_host"], "db_port": config["db_port"]}
 
 
 def _login() -> list[str]:
