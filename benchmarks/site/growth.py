@@ -158,7 +158,7 @@ def _count_them(count: int) -> None:
     store = engine().store
     frappe.db.sql("DELETE FROM `__job_engine_stat`")
     session = store.connections.open()
-    now = store.dialect.to_db(store.now())
+    now = store.dialect.local(store.now())
     per = count // (_ORGANIZATIONS * _TYPES)
     rows = []
     for organization in range(_ORGANIZATIONS):

@@ -170,6 +170,7 @@ class Dialect:
         " ORDER BY run_after LIMIT 1"
     )
     insert_new = ""  # INSERT of {table} ({columns}) {source} that skips rows whose unique key is taken
+    insert_sure = ""  # the same for rows that can have no twin, where leaving that out is quicker
     insert_control = ""  # INSERT of a control row unless it is there
     upsert_stat = ""
 

@@ -86,14 +86,19 @@ def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dic
 
 def _insert_new(session: Session, new: Sequence[NewJob]) -> set[str]:
     """The names of the rows that went in."""
-    columns = ", ".join((_COLUMNS, *session.dialect.owner_columns))
-    cursor = session.insert(session.dialect.insert_new, columns, [_row(session, n) for n in new])
-    if session.dialect.returns_updated:
+    dialect = session.dialect
+    columns = ", ".join((_COLUMNS, *dialect.owner_columns))
+    rows = [_row(session, n) for n in new]
+    if dialect.insert_sure and not any(n.dedup_window or n.job.dedup_key is not None for n in new):
+        session.insert(dialect.insert_sure, columns, rows)
+        return {n.job.name for n in new}
+    cursor = session.insert(dialect.insert_new, columns, rows)
+    if dialect.returns_updated:
         return {row[0] for row in cursor.fetchall()}
     names = [n.job.name for n in new]
     if cursor.rowcount == len(names) and not session.adopted:  # others may count rows found, not rows inserted
         return set(names)
-    those, parameters = session.dialect.among("name", names)
+    those, parameters = dialect.among("name", names)
     return set(session.column(f"SELECT name FROM {{job}} WHERE {those}", parameters))
 
 

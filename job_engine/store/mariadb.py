@@ -79,6 +79,7 @@ class MariaDB(Dialect):
     now = "SELECT UTC_TIMESTAMP(6)"
     # The assignment changes nothing, so a taken key counts zero rows; INSERT IGNORE would hide other errors as well.
     insert_new = "INSERT INTO {job} ({columns}) {source} ON DUPLICATE KEY UPDATE name = {job}.name"
+    insert_sure = "INSERT INTO {job} ({columns}) {source}"
     insert_control = "INSERT IGNORE INTO {control} (scope, target) VALUES (%s, %s)"
     upsert_stat = (
         "INSERT INTO {stat} ({columns}) {source}"
