@@ -23,11 +23,9 @@ FRESH_SECONDS = 1.0
 FRAPPES_OWN_ZONE = "Asia/Kolkata"  # what Frappe takes where a site has set none
 
 _STORED = f"""
-    SELECT field, value FROM `tabSingles` WHERE doctype = '{DOCTYPE}'
-    UNION ALL
-    SELECT field, value FROM `tabSingles` WHERE doctype = 'System Settings' AND field IN ('enable_scheduler', 'time_zone')
-    UNION ALL
-    SELECT 'kept_days', CONCAT('', days) FROM `tabLogs To Clear` WHERE ref_doctype = 'Background Job'
+    SELECT field, value, (SELECT MAX(days) FROM `tabLogs To Clear` WHERE ref_doctype = 'Background Job')
+    FROM `tabSingles`
+    WHERE doctype = '{DOCTYPE}' OR (doctype = 'System Settings' AND field IN ('enable_scheduler', 'time_zone'))
 """
 
 # Those of the engine that an administrator sets.
@@ -76,10 +74,11 @@ def forget_now() -> None:
 
 def _stored(session: Session | None) -> SiteSettings:
     """As the database has it. Where there is nothing yet, during the installation, the defaults."""
-    stored = dict(ask(_STORED, session=session))
-    numbers = {field: cint(stored.get(field)) for field in FIELDS} | {"retention_days": cint(stored.get("kept_days"))}
+    rows = ask(_STORED, session=session)
+    stored = {field: value for field, value, _ in rows}
+    numbers = {field: cint(stored.get(field)) for field in FIELDS} | {"retention_days": rows[0][2] if rows else 0}
     return SiteSettings(
-        engine=Settings.of(**{field: value for field, value in numbers.items() if value > 0}),
+        engine=Settings.of(**{field: value for field, value in numbers.items() if value and value > 0}),
         tenant_doctype=stored.get("tenant_doctype") or "Organization",
         default_organization=stored.get("default_organization") or None,
         max_waiting_jobs=cint(stored.get("max_waiting_jobs")) or 10_000,
