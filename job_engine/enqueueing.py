@@ -82,7 +82,7 @@ def build(
     texts = [canonical.encode({} if p is None else p, "params", settings.payload_bytes) for p in params]
 
     def job(name: str, text: str) -> Job:
-        """By position, in the order of Job's fields: every enqueue waits for it, and keywords take three times as long."""
+        """By position, in the order of Job's fields: every enqueue waits for it, and keywords take longer."""
         # fmt: off
         return Job(
             name, job_type.name, Status.QUEUED, rank, queue, organization or None, user, handler, text, due,

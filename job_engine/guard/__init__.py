@@ -57,7 +57,7 @@ class Guard:
 
 def _spawn(command: list[str], descriptor: int) -> BinaryIO:
     """Start the process and return its standard input. By posix_spawn: the worker stands still meanwhile, and with subprocess
-    it would for three times as long.
+    it would for longer.
 
     In a session of its own: what ends the worker and its children must not end its guard.
     """

@@ -41,7 +41,7 @@ def connection_class() -> Any:
 
 
 def as_text(moment: datetime) -> str:
-    """What PyMySQL would make of it, in a tenth of the time: several of these are part of every job."""
+    """What PyMySQL would make of it, sooner: several of these are part of every job."""
     return moment.isoformat(" ")
 
 
