@@ -78,6 +78,35 @@ def globex() -> str:
 
 
 @pytest.fixture
+def made_users(connected: str) -> Iterator[list[str]]:
+    """Users whom other processes see. They are deleted at the end."""
+    users: list[str] = []
+    yield users
+    frappe.db.rollback()
+    frappe.set_user("Administrator")
+    if users:
+        frappe.db.delete("User Permission", {"user": ["in", users]})
+        frappe.db.delete("Has Role", {"parent": ["in", users]})
+        frappe.db.delete("Notification Log", {"for_user": ["in", users]})
+        frappe.db.delete("User", {"name": ["in", users]})
+        frappe.db.sql("DELETE FROM `__Auth` WHERE doctype = 'User' AND name IN %(users)s", {"users": users})
+    frappe.db.commit()
+
+
+@pytest.fixture
+def person(made_users: list[str]) -> Callable[..., str]:
+    """Make a user whom other processes see. The first System User of a site becomes System Manager, so there is one before."""
+
+    def make(*roles: str, organizations: tuple[str, ...] = ()) -> str:
+        made_users.append(people.user(*roles, organizations=organizations))
+        frappe.db.commit()
+        return made_users[-1]
+
+    make()
+    return make
+
+
+@pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, connected: str) -> Iterator[running.Bench]:
     """Jobs that run in this process, of an organization of their own. They are committed, and deleted at the end."""
     make_effects_table()

@@ -29,33 +29,6 @@ from job_engine.tests.site.socket_client import SocketClient
 
 
 @pytest.fixture
-def made_users() -> Iterator[list[str]]:
-    users: list[str] = []
-    yield users
-    frappe.db.rollback()
-    frappe.set_user("Administrator")
-    if users:
-        frappe.db.delete("User Permission", {"user": ["in", users]})
-        frappe.db.delete("Has Role", {"parent": ["in", users]})
-        frappe.db.delete("User", {"name": ["in", users]})
-        frappe.db.sql("DELETE FROM `__Auth` WHERE doctype = 'User' AND name IN %(users)s", {"users": users})
-    frappe.db.commit()
-
-
-@pytest.fixture
-def person(made_users: list[str]) -> Callable[..., str]:
-    """A user who can connect. The first System User of a site becomes System Manager, so there is one before."""
-
-    def make(*roles: str, organizations: tuple[str, ...] = ()) -> str:
-        made_users.append(people.user(*roles, organizations=organizations))
-        frappe.db.commit()
-        return made_users[-1]
-
-    make()
-    return make
-
-
-@pytest.fixture
 def connect(bench: Path, connected: str) -> Iterator[Callable[..., SocketClient]]:
     clients: list[SocketClient] = []
 
