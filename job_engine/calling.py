@@ -9,6 +9,7 @@ from job_engine.context import JobContext
 from job_engine.core import canonical
 from job_engine.core.errors import BadArguments
 from job_engine.core.job_type import JobType
+from job_engine.core.language import _
 
 
 def call(job_type: JobType, params_json: str, context: JobContext) -> Any:
@@ -41,5 +42,7 @@ def _mismatch(job_type: JobType, arguments: tuple[Any, ...], keywords: dict[str,
     try:
         inspect.signature(job_type.handler).bind(*arguments, **keywords)
     except (TypeError, ValueError) as mismatch:
-        return BadArguments(f"The handler of {job_type.name} does not accept these parameters: {mismatch}.")
+        return BadArguments(
+            _("The handler of {0} does not accept these parameters: {1}.").format(job_type.name, mismatch)
+        )
     return None

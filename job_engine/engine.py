@@ -19,6 +19,7 @@ from job_engine.core.decide import decide
 from job_engine.core.errors import JobNotFound
 from job_engine.core.job import Job, Outcome, Transition
 from job_engine.core.job_type import JobType, Rate
+from job_engine.core.language import _
 from job_engine.core.registry import Registry, default_registry
 from job_engine.core.states import ENDED, Status
 from job_engine.dispatcher import Tick, tick
@@ -218,7 +219,10 @@ class Engine:
         job = self.store.get(name)
         if job is None:
             raise JobNotFound(
-                f"There is no job {name} in this database: it was pruned, or the transaction that made it was not committed.",
+                _(
+                    "There is no job {0} in this database: it was pruned, or the transaction that made it was not"
+                    " committed."
+                ).format(name),
                 name=name,
             )
         return job

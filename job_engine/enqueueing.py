@@ -13,6 +13,7 @@ from job_engine.core.errors import InvalidJob
 from job_engine.core.fingerprint import job_hash, new_names
 from job_engine.core.job import Job
 from job_engine.core.job_type import JobType, check_max_attempts, check_name, check_timeout
+from job_engine.core.language import _
 from job_engine.core.priority import check_priority
 from job_engine.core.registry import Registry, path_of, timeout_seconds, type_of_path
 from job_engine.core.retry import MAX_DELAY
@@ -31,7 +32,7 @@ OPTIONS = frozenset(
 def check_options(options: Mapping[str, Any]) -> None:
     for word in options:
         if word not in OPTIONS:
-            raise InvalidJob(f"enqueue has no option {word!r}. There are: {', '.join(sorted(OPTIONS))}.")
+            raise InvalidJob(_("enqueue has no option {0!r}. There are: {1}.").format(word, ", ".join(sorted(OPTIONS))))
 
 
 def resolve(registry: Registry, what: str | Callable[..., Any]) -> tuple[JobType, str | None]:
@@ -72,7 +73,7 @@ def build(
         _check_key(what, text)
     window = job_type.dedup_window if dedup_window is None else dedup_window
     if not (isinstance(window, (int, float)) and 0 <= window <= MAX_DELAY):
-        raise InvalidJob(f"dedup_window is {window!r}; it is 0 (off) or a number of seconds.")
+        raise InvalidJob(_("dedup_window is {0!r}; it is 0 (off) or a number of seconds.").format(window))
     rank = check_priority(priority or job_type.priority)
     queue = check_name("queue", queue or job_type.queue)
     due = moment(run_after, now)
@@ -110,22 +111,26 @@ def moment(run_after: datetime | timedelta | float | None, now: datetime) -> dat
     if isinstance(run_after, datetime):
         return utc(run_after)
     if not isinstance(run_after, (timedelta, int, float)):
-        raise InvalidJob(f"run_after is {run_after!r}; it is a datetime, a timedelta or a number of seconds from now.")
+        raise InvalidJob(
+            _("run_after is {0!r}; it is a datetime, a timedelta or a number of seconds from now.").format(run_after)
+        )
     try:
         wait = run_after if isinstance(run_after, timedelta) else timedelta(seconds=run_after)
         return now + max(wait, timedelta())
     except (OverflowError, ValueError):
-        raise InvalidJob(f"run_after is {run_after!r}, which is no moment that a database can store.") from None
+        raise InvalidJob(
+            _("run_after is {0!r}, which is no moment that a database can store.").format(run_after)
+        ) from None
 
 
 def _check_key(what: str, text: str | None) -> None:
     if text is None:
         return
     if not isinstance(text, str):
-        raise InvalidJob(f"{what} is a {type(text).__name__}, not a text.")
+        raise InvalidJob(_("{0} is a {1}, not a text.").format(what, type(text).__name__))
     if len(text) > MAX_KEY:
-        raise InvalidJob(f"{what} has {len(text)} characters; at most {MAX_KEY} are possible.")
+        raise InvalidJob(_("{0} has {1} characters; at most {2} are possible.").format(what, len(text), MAX_KEY))
     if clean(text) != text:
-        raise InvalidJob(f"{what} is {text!r}: NUL and lone surrogates cannot be stored.")
+        raise InvalidJob(_("{0} is {1!r}: NUL and lone surrogates cannot be stored.").format(what, text))
     if what == "dedup_key" and not text:
-        raise InvalidJob("The dedup_key is empty: every caller without a key would share it. Pass None for no key.")
+        raise InvalidJob(_("The dedup_key is empty: every caller without a key would share it. Pass None for no key."))

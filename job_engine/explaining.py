@@ -1,4 +1,7 @@
-"""Why is this job where it is, and what happens next? In one sentence."""
+"""Why is this job where it is, and what happens next? In one sentence, or two.
+
+What is stored with the job (a reason, an error, a progress message) is told as it stands there.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from job_engine.core.job import Job
+from job_engine.core.language import _
 from job_engine.core.priority import Lane, lane_of
 from job_engine.core.states import Status
-from job_engine.store.controls import Pause
+from job_engine.store.controls import Limit, Pause
 
 if TYPE_CHECKING:
     from job_engine.engine import Engine
@@ -22,11 +26,14 @@ def _pending(engine: Engine, job: Job) -> str:
     if job.blockers:
         waiting = [(n, s) for n, s in engine.store.parents_of(job.name) if s is not Status.COMPLETED]
         if waiting:
-            return f"Waiting for {_parent(engine, *waiting[0])}{_and_more(len(waiting) - 1)}."
+            more = _("It also waits for {0} more.").format(len(waiting) - 1) if len(waiting) > 1 else ""
+            return _joined(_parent(engine, *waiting[0]), more)
+    due = _time(job.run_after)
     if job.run_after > engine.store.now():
-        why = f" ({job.reason})" if job.reason else ""
-        return f"Not due yet{why}; it will be queued at {_time(job.run_after)}."
-    return f"Due since {_time(job.run_after)}; the next tick will queue it.{_worker_hint(engine)}"
+        if job.reason:
+            return _("Not due yet ({0}); it will be queued at {1}.").format(job.reason, due)
+        return _("Not due yet; it will be queued at {0}.").format(due)
+    return _joined(_("Due since {0}; the next tick will queue it.").format(due), _worker_hint(engine))
 
 
 def _queued(engine: Engine, job: Job) -> str:
@@ -34,55 +41,65 @@ def _queued(engine: Engine, job: Job) -> str:
     lane = Lane.parse(lane_of(job.priority, job.queue, job.organization, job.job_type))
     pause = controls.pause_of(lane)
     if pause is not None:
-        return f"Queued; {_paused(pause)}. It will run when that is resumed."
+        return _joined(_paused(pause), _("It will run when that is resumed."))
+    since = _time(job.modified)
     for scope, target in (("type", job.job_type), ("organization", job.organization or "")):
         limit = controls.limits.get((scope, target))
         if limit is not None:
-            parts = [f"{limit.concurrency} at once"] if limit.concurrency else []
-            parts += [f"{limit.rate.count} in {limit.rate.seconds:g} s"] if limit.rate else []
-            return (
-                f"Queued since {_time(job.modified)}; {scope} {target} is limited to {' and '.join(parts)}, "
-                f"and it will run when there is room.{_worker_hint(engine)}"
-            )
-    hint = _worker_hint(engine) or " The next free worker will take it, in order of priority."
-    return f"Queued since {_time(job.modified)}.{hint}"
+            said = _("Queued since {0}; {1} is limited to {2}, and it will run when there is room.")
+            return _joined(said.format(since, _thing(scope, target), _limit(limit)), _worker_hint(engine))
+    hint = _worker_hint(engine) or _("The next free worker will take it, in order of priority.")
+    return _joined(_("Queued since {0}.").format(since), hint)
 
 
 def _running(engine: Engine, job: Job) -> str:
-    said = f"Running on {job.lease_owner} since {_time(job.started_at)} (attempt {job.attempts} of {job.max_attempts})"
+    said = _("Running on {0} since {1} (attempt {2} of {3})").format(
+        job.lease_owner, _time(job.started_at), job.attempts, job.max_attempts
+    )
     if job.cancel_requested_at is not None:
-        return f"{said}; {job.canceled_by or 'somebody'} asked to cancel it at {_time(job.cancel_requested_at)}."
+        by = job.canceled_by or _("somebody")
+        return _("{0}; {1} asked to cancel it at {2}.").format(said, by, _time(job.cancel_requested_at))
     if job.lease_expires_at is not None and job.lease_expires_at < engine.store.now():
-        return f"{said}, but its worker has been silent since its lease expired at {_time(job.lease_expires_at)}; \
-the next tick will rescue it."
-    progress = f", {job.progress:g} % done" if job.progress else ""
-    message = f": {job.progress_message}" if job.progress_message else ""
-    return f"{said}{progress}{message}."
+        silent = _("{0}, but its worker has been silent since its lease expired at {1}; the next tick will rescue it.")
+        return silent.format(said, _time(job.lease_expires_at))
+    if job.progress and job.progress_message:
+        return _("{0}, {1} % done: {2}.").format(said, f"{job.progress:.0f}", job.progress_message)
+    if job.progress:
+        return _("{0}, {1} % done.").format(said, f"{job.progress:.0f}")
+    return f"{said}: {job.progress_message}." if job.progress_message else f"{said}."
 
 
 def _failed(engine: Engine, job: Job) -> str:
-    verb = "Timed out in" if job.status is Status.TIMED_OUT else "Failed"
-    kind = (job.last_error or "").partition(":")[0] or "unknown error"
-    return f"{verb} {job.attempts} of {job.max_attempts} attempts ({kind}); next try at {_time(job.run_after)}."
+    if job.status is Status.TIMED_OUT:
+        said = _("Timed out in {0} of {1} attempts ({2}); next try at {3}.")
+    else:
+        said = _("Failed {0} of {1} attempts ({2}); next try at {3}.")
+    kind = (job.last_error or "").partition(":")[0] or _("unknown error")
+    return said.format(job.attempts, job.max_attempts, kind, _time(job.run_after))
 
 
 def _dead(engine: Engine, job: Job) -> str:
-    error = f" ({_plain(job.last_error)})" if job.last_error else ""
-    dependents = engine.store.waiting_dependents(job.name)
-    waiting = f" {dependents} dependent job(s) wait for it." if dependents else ""
-    return (
-        f"In Dead Letter since {_time(job.ended_at)} after {job.attempts} of {job.max_attempts} attempts: "
-        f"{_plain(job.reason) or 'no reason recorded'}{error}. It stays there until somebody retries it.{waiting}"
+    why = _plain(job.reason) or _("no reason recorded")
+    if job.last_error:
+        why = f"{why} ({_plain(job.last_error)})"
+    said = _("In Dead Letter since {0} after {1} of {2} attempts: {3}. It stays there until somebody retries it.")
+    return _joined(
+        said.format(_time(job.ended_at), job.attempts, job.max_attempts, why),
+        _dependents(engine.store.waiting_dependents(job.name)),
     )
 
 
 def _completed(engine: Engine, job: Job) -> str:
-    return f"Completed at {_time(job.ended_at)} in attempt {job.attempts} of {job.max_attempts}."
+    said = _("Completed at {0} in attempt {1} of {2}.")
+    return said.format(_time(job.ended_at), job.attempts, job.max_attempts)
 
 
 def _canceled(engine: Engine, job: Job) -> str:
-    by = f" by {job.canceled_by}" if job.canceled_by else ""
-    return f"Canceled{by} at {_time(job.ended_at)}: {_plain(job.reason) or 'no reason given'}. It stays so until it is retried."
+    why = _plain(job.reason) or _("no reason given")
+    if job.canceled_by:
+        said = _("Canceled by {0} at {1}: {2}. It stays so until it is retried.")
+        return said.format(job.canceled_by, _time(job.ended_at), why)
+    return _("Canceled at {0}: {1}. It stays so until it is retried.").format(_time(job.ended_at), why)
 
 
 _EXPLAIN = {
@@ -99,33 +116,62 @@ _EXPLAIN = {
 
 def _parent(engine: Engine, name: str, status: Status) -> str:
     parent = engine.store.get(name)
-    since = f" since {_time(parent.ended_at or parent.modified)}" if parent is not None else ""
-    advice = "; retry that one" if status is Status.DEAD_LETTER else ""
-    return f"job {name}, which is {'in ' if status is Status.DEAD_LETTER else ''}{status}{since}{advice}"
+    since = _time(parent and (parent.ended_at or parent.modified))
+    if status is Status.DEAD_LETTER:
+        return _("Waiting for job {0}, which is in Dead Letter since {1}; retry that one.").format(name, since)
+    return _("Waiting for job {0}, which is {1} since {2}.").format(name, _(status.value), since)
 
 
-def _and_more(n: int) -> str:
-    return f", and for {n} more" if n > 0 else ""
+def _dependents(n: int) -> str:
+    if n == 1:
+        return _("1 dependent job waits for it.")
+    return _("{0} dependent jobs wait for it.").format(n) if n else ""
+
+
+def _limit(limit: Limit) -> str:
+    if limit.rate is None:
+        return _("{0} at once").format(limit.concurrency)
+    rate = _("{0} in {1} s").format(limit.rate.count, f"{limit.rate.seconds:g}")
+    return _("{0} at once and {1}").format(limit.concurrency, rate) if limit.concurrency else rate
 
 
 def _paused(pause: Pause) -> str:
-    what = "everything" if pause.scope == "everything" else f"{pause.scope} {pause.target}"
-    by = f" by {pause.by}" if pause.by else ""
-    why = f" ({pause.reason})" if pause.reason else ""
-    since = f" since {_time(pause.at)}" if pause.at else ""
-    return f"{what} is paused{by}{since}{why}"
+    if pause.by and pause.reason:
+        said = _("Queued; {0} is paused by {1} since {2} ({3}).")
+    elif pause.by:
+        said = _("Queued; {0} is paused by {1} since {2}.")
+    elif pause.reason:
+        said = _("Queued; {0} is paused ({3}).")
+    else:
+        said = _("Queued; {0} is paused.")
+    return said.format(_thing(pause.scope, pause.target), pause.by, _time(pause.at), pause.reason)
+
+
+def _thing(scope: str, target: str) -> str:
+    names = {
+        "type": _("type {0}"),
+        "queue": _("queue {0}"),
+        "organization": _("organization {0}"),
+        "everything": _("everything"),
+    }
+    return names[scope].format(target)
 
 
 def _worker_hint(engine: Engine) -> str:
     if engine.store.workers():
         return ""
-    return " No worker has been seen lately: start one with `job-engine work`."
+    return _("No worker has been seen lately: start one with `job-engine work`.")
 
 
 def _time(at: datetime | None) -> str:
-    return "an unknown time" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
+    """The same in every language: Desk finds it and writes it as its reader does."""
+    return _("an unknown time") if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def _plain(text: str | None) -> str:
     """Without its full stop: it becomes part of a sentence."""
     return (text or "").rstrip(". ")
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))

@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from job_engine.core.errors import JobEngineError
-from job_engine.core.states import RETRYABLE, Status
+from job_engine.core.language import _
+from job_engine.core.states import RETRYABLE, Status, listed
 from job_engine.store.reading import Filter
 
 if TYPE_CHECKING:
@@ -65,7 +66,9 @@ def _retryable(which: Filter) -> Filter:
     for status in statuses:
         if status not in RETRYABLE:
             raise JobEngineError(
-                f"Jobs that are {status} cannot be retried; only {' and '.join(sorted(RETRYABLE))} can."
+                _("Jobs that are {0} cannot be retried; those in one of these states can: {1}.").format(
+                    _(status.value), listed(RETRYABLE)
+                )
             )
     return replace(which, status=statuses)
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import frappe
+from frappe import _
 
 from job_engine.api.errors import InvalidArgument
 from job_engine.core import canonical
@@ -21,7 +22,7 @@ def json_object(value: dict[str, Any] | str | None, what: str) -> dict[str, Any]
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise InvalidArgument(f"{what} is a JSON {_kind(found)}; it is an object: {{...}}.")
+        raise InvalidArgument(_("{0} is a JSON {1}; it is an object: {{...}}.").format(what, _kind(found)))
     return found
 
 
@@ -33,7 +34,7 @@ def json_value(value: Any, what: str) -> Any:
     try:
         return canonical.decode_any(value, what)
     except UndecodablePayload as error:
-        raise InvalidArgument(f"{what} is not JSON: {error.__cause__}.") from None
+        raise InvalidArgument(_("{0} is not JSON: {1}.").format(what, error.__cause__)) from None
 
 
 def moment(text: str | None, what: str = "run_after") -> datetime | None:
@@ -43,15 +44,17 @@ def moment(text: str | None, what: str = "run_after") -> datetime | None:
     try:
         at = utc(datetime.fromisoformat(text.strip().replace("Z", "+00:00")))
     except (ValueError, OverflowError):
-        raise InvalidArgument(f"{what} is {text!r}; it is a time such as 2030-01-31T09:00:00+00:00.") from None
+        raise InvalidArgument(
+            _("{0} is {1!r}; it is a time such as 2030-01-31T09:00:00+00:00.").format(what, text)
+        ) from None
     if not 1970 <= at.year < 9999:
-        raise InvalidArgument(f"{what} is {text!r}; the year lies between 1970 and 9998.")
+        raise InvalidArgument(_("{0} is {1!r}; the year lies between 1970 and 9998.").format(what, text))
     return at
 
 
 def reason_of(text: str | None) -> str | None:
     if text and len(text) > MAX_REASON:
-        raise InvalidArgument(f"reason has {len(text)} characters; at most {MAX_REASON} are kept.")
+        raise InvalidArgument(_("reason has {0} characters; at most {1} are kept.").format(len(text), MAX_REASON))
     return text or None
 
 
@@ -59,7 +62,9 @@ def idempotency_key() -> str | None:
     """The header Idempotency-Key of this request."""
     key = frappe.get_request_header("Idempotency-Key") if getattr(frappe.local, "request", None) else None
     if key is not None and not 0 < len(key.strip()) <= MAX_KEY:
-        raise InvalidArgument(f"Idempotency-Key has {len(key.strip())} characters; it has 1 to {MAX_KEY}.")
+        raise InvalidArgument(
+            _("Idempotency-Key has {0} characters; it has 1 to {1}.").format(len(key.strip()), MAX_KEY)
+        )
     return key and key.strip()
 
 

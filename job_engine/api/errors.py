@@ -48,7 +48,7 @@ class TooManyRequests(JobEngineError):
 
 
 class Busy(JobEngineError):
-    """The database could not do this now because others were changing the same rows. Try again."""
+    """Others were changing the same rows."""
 
 
 # The first that fits.

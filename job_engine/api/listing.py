@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import frappe
+from frappe import _
 
 from job_engine.api import answering, answers
 from job_engine.api.arguments import json_object, moment
@@ -34,9 +35,11 @@ def list_jobs(
     """
     column, descending = _sort_of(sort)
     if not 0 <= start <= listing.COUNTED:
-        raise InvalidArgument(f"start is {start}; it lies between 0 and {listing.COUNTED}. Narrow the filters instead.")
+        raise InvalidArgument(
+            _("start is {0}; it lies between 0 and {1}. Narrow the filters instead.").format(start, listing.COUNTED)
+        )
     if not 1 <= page_length <= MOST_ROWS:
-        raise InvalidArgument(f"page_length is {page_length}; it lies between 1 and {MOST_ROWS}.")
+        raise InvalidArgument(_("page_length is {0}; it lies between 1 and {1}.").format(page_length, MOST_ROWS))
     wanted = listing.which(engine(), frappe.session.user, filters_of(filters))
     page = listing.page(engine(), wanted, column, descending, start, page_length)
     return {
@@ -55,13 +58,13 @@ def filters_of(given: dict[str, Any] | str | None) -> dict[str, Any]:
         value = filters.get(word)
         if value is not None:
             if not isinstance(value, str):
-                raise InvalidArgument(f"filters.{word} is {value!r}; it is a time in ISO 8601.")
+                raise InvalidArgument(_("filters.{0} is {1!r}; it is a time in ISO 8601.").format(word, value))
             filters[word] = moment(value, f"filters.{word}")
     return filters
 
 
 def _sort_of(sort: str) -> tuple[str, bool]:
-    column, _, way = sort.strip().partition(" ")
+    column, _space, way = sort.strip().partition(" ")
     if way.strip().lower() not in ("", "asc", "desc"):
-        raise InvalidArgument(f"sort is {sort!r}; it is a column and then asc or desc.")
+        raise InvalidArgument(_("sort is {0!r}; it is a column and then asc or desc.").format(sort))
     return listing.check_sort(column), way.strip().lower() == "desc"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import frappe
+from frappe import _
 from werkzeug.wrappers import Response
 
 from job_engine.api import answering, answers
@@ -121,7 +122,7 @@ def organization_ledger(hours: int = 24) -> answers.Ledger:
     hours: 1 to 168, back from now. More than 3 hours ago, hours are counted as a whole.
     """
     if not 1 <= hours <= LONGEST_HOURS:
-        raise InvalidArgument(f"hours is {hours}; it lies between 1 and {LONGEST_HOURS}.")
+        raise InvalidArgument(_("hours is {0}; it lies between 1 and {1}.").format(hours, LONGEST_HOURS))
     accounts = ledger.ledger(engine(), hours, tenancy.permitted_organizations())
     return {
         "hours": hours,

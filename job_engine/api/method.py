@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, get_type_hints
 
 import frappe
+from frappe import _
 from frappe.utils.typing_validations import transform_parameter_types
 
 from job_engine.api import limits, permission
@@ -91,22 +92,26 @@ def _check_names(made: Method) -> None:
     known = list(made.signature.parameters)
     for name in frappe.form_dict:
         if name not in known and name not in _FRAPPES:
-            there_are = f"It has: {', '.join(known)}." if known else "It has none."
-            raise InvalidArgument(f"{made.name} has no argument {name!r}. {there_are}")
+            there_are = _("It has: {0}.").format(", ".join(known)) if known else _("It has none.")
+            raise InvalidArgument(_("{0} has no argument {1!r}. {2}").format(made.name, name, there_are))
     for name, parameter in made.signature.parameters.items():
         if parameter.default is parameter.empty and name not in frappe.form_dict:
-            raise InvalidArgument(f"{made.name} needs the argument {name!r}.")
+            raise InvalidArgument(_("{0} needs the argument {1!r}.").format(made.name, name))
 
 
 def _repeated(function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """A change is one transaction. Where the database has undone it in favour of another's, it is made again."""
-    for _ in range(_TRIES):
+    for _try in range(_TRIES):
         try:
             return function(*args, **kwargs)
         except Exception as error:
             if frappe.db.is_timedout(error):  # it has waited long enough for a lock
-                raise Busy() from error
+                raise _busy() from error
             if not (frappe.db.is_deadlocked(error) or getattr(error, "pgcode", None) == _SERIALIZATION_FAILURE):
                 raise
             frappe.db.rollback()
-    raise Busy()
+    raise _busy()
+
+
+def _busy() -> Busy:
+    return Busy(_("The database could not do this now because others were changing the same rows. Try again."))

@@ -50,12 +50,21 @@ def _target(scope: str, target: str) -> str:
         name = organization_to_act_for(target)
         _check_not_an_operators(name)
         return name
-    check_operator(_("Pausing and resuming a {0}").format(scope) if scope != "everything" else _("Pausing everything"))
+    check_operator(_what(scope))
     if scope == "type" and target:
         known_type(target)
     if scope == "queue" and target:
         wakeups.check_queue(target)
     return target
+
+
+def _what(scope: str) -> str:
+    words = {
+        "type": _("Pausing and resuming a type"),
+        "queue": _("Pausing and resuming a queue"),
+        "everything": _("Pausing everything"),
+    }
+    return words.get(scope, scope)  # what is no scope at all, the engine refuses
 
 
 def _check_not_an_operators(organization: str) -> None:

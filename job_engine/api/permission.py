@@ -67,13 +67,17 @@ def known_type(name: str) -> JobType:
     """A registered type, if the caller may see it. A function's dotted path is not one, whatever it leads to."""
     found = engine().registry.get(name)
     if found is None or name in hidden():
-        raise UnknownJobType(
-            _("No job type is called {0!r}. Only registered types can be named here, never a function's path.").format(
-                name
-            ),
-            job_type=name,
-        )
+        raise unknown_type(name)
     return found
+
+
+def unknown_type(name: str) -> UnknownJobType:
+    return UnknownJobType(
+        _("No job type is called {0!r}. Only registered types can be named here, never a function's path.").format(
+            name
+        ),
+        job_type=name,
+    )
 
 
 def submittable_type(name: str) -> JobType:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import frappe
+from frappe import _
 
 from job_engine.api import answering, answers
 from job_engine.api.arguments import json_object, moment
@@ -17,7 +18,7 @@ from job_engine.api.permission import submittable_type, visible
 from job_engine.calling import check_params
 from job_engine.core.errors import IllegalTransition, JobNotFound
 from job_engine.core.redact import MASK
-from job_engine.core.states import RETRYABLE
+from job_engine.core.states import RETRYABLE, listed
 from job_engine.site import by_hand, causes, engine, listing
 
 MOST_JOBS = 2000
@@ -61,7 +62,9 @@ def retry_jobs(
     spread_seconds: Let them become due evenly over so many seconds instead of all at once.
     """
     if not (math.isfinite(spread_seconds) and 0 <= spread_seconds <= LONGEST_SPREAD):
-        raise InvalidArgument(f"spread_seconds is {spread_seconds}; it lies between 0 and {LONGEST_SPREAD}.")
+        raise InvalidArgument(
+            _("spread_seconds is {0}; it lies between 0 and {1}.").format(spread_seconds, LONGEST_SPREAD)
+        )
     chosen = filters_of(filters)
     cause = chosen.pop("cause", None)
     chosen["status"] = _retryable(chosen.get("status"))
@@ -119,7 +122,11 @@ def _retryable(status: Any) -> list[str]:
     statuses = status if isinstance(status, list) else [status or "Dead Letter"]
     for one in statuses:
         if one not in [str(s) for s in RETRYABLE]:
-            raise InvalidArgument(f"Jobs that are {one} cannot be retried; only {' and '.join(sorted(RETRYABLE))} can.")
+            raise InvalidArgument(
+                _("Jobs that are {0} cannot be retried; those in one of these states can: {1}.").format(
+                    _(str(one)), listed(RETRYABLE)
+                )
+            )
     return statuses
 
 
@@ -127,7 +134,9 @@ def _check_no_mask(params: Any) -> None:
     """Parameters are shown with their secrets masked. The mask must not become the secret."""
     if isinstance(params, str):
         if MASK in params:
-            raise InvalidArgument(f"params has {MASK} where a secret was masked. Put the real value in its place.")
+            raise InvalidArgument(
+                _("params has {0} where a secret was masked. Put the real value in its place.").format(MASK)
+            )
     elif isinstance(params, dict | list):
         for value in params.values() if isinstance(params, dict) else params:
             _check_no_mask(value)

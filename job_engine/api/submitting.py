@@ -90,10 +90,12 @@ def schedule(
     """
     listed = json_value(jobs, "jobs")
     if not isinstance(listed, list) or not all(isinstance(job, dict) for job in listed):
-        raise InvalidArgument("jobs is a list of objects, each with a job_type.")
+        raise InvalidArgument(_("jobs is a list of objects, each with a job_type."))
     if not 1 <= len(listed) <= MOST_JOBS:
         raise InvalidArgument(
-            f"jobs has {len(listed)} entries; one call takes 1 to {MOST_JOBS}. Send more in further calls."
+            _("jobs has {0} entries; one call takes 1 to {1}. Send more in further calls.").format(
+                len(listed), MOST_JOBS
+            )
         )
     defaults = {"organization": organization, "run_after": run_after}
     key = idempotency_key()
@@ -111,10 +113,10 @@ def schedule(
 def _submit(wanted: dict[str, Any], key: str | None, position: int) -> Job:
     for word in wanted:
         if word not in FIELDS:
-            raise InvalidArgument(f"A job has no {word!r}. It has: {', '.join(FIELDS)}.")
+            raise InvalidArgument(_("A job has no {0!r}. It has: {1}.").format(word, ", ".join(FIELDS)))
     name = wanted.get("job_type")
     if not isinstance(name, str):
-        raise InvalidArgument("A job needs a job_type, the name of a registered type.")
+        raise InvalidArgument(_("A job needs a job_type, the name of a registered type."))
     job_type = submittable_type(name)
     params = json_object(wanted.get("params"), "params")
     check_params(job_type, params)
@@ -145,7 +147,7 @@ def _dedup_key(given: str | None, key: str | None, position: int) -> str | None:
     if key is None:
         return given
     if given is not None:
-        raise InvalidArgument("Pass either a dedup_key or the header Idempotency-Key, not both.")
+        raise InvalidArgument(_("Pass either a dedup_key or the header Idempotency-Key, not both."))
     told = "\0".join((frappe.session.user, key, str(position)))
     return f"idempotency:{hashlib.sha256(told.encode()).hexdigest()}"
 
@@ -171,7 +173,7 @@ def _answer_status(made: list[Job]) -> None:
 def _text(wanted: dict[str, Any], word: str) -> str | None:
     value = wanted.get(word)
     if value is not None and not isinstance(value, str):
-        raise InvalidArgument(f"{word} is {value!r}; it is a text.")
+        raise InvalidArgument(_("{0} is {1!r}; it is a text.").format(word, value))
     return value or None
 
 
@@ -183,5 +185,5 @@ def _names(depends_on: Any) -> list[str] | None:
         return None
     names = [depends_on] if isinstance(depends_on, str) else depends_on
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InvalidArgument("depends_on is a job's name or a list of names.")
+        raise InvalidArgument(_("depends_on is a job's name or a list of names."))
     return names

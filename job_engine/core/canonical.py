@@ -30,6 +30,7 @@ from typing import Any
 from uuid import UUID
 
 from job_engine.core.errors import InvalidParams, PayloadTooLarge, UndecodablePayload
+from job_engine.core.language import _
 
 LIMIT = 65_536  # bytes of UTF-8
 MAX_DEPTH = 100  # far below the interpreter's recursion limit: what could be encoded can always be decoded
@@ -43,7 +44,7 @@ def encode(value: Any, what: str = "params", limit: int = LIMIT, must_be_object:
     """The canonical JSON text of `value`. Errors call the value `what` and name the path to what is wrong in it."""
     if must_be_object and not isinstance(value, Mapping):
         raise InvalidParams(
-            f"{what}: expected a dict, got {type(value).__name__}. Pass named values: {{'name': value}}."
+            _("{0}: expected a dict, got {1}. Pass named values: {{'name': value}}.").format(what, type(value).__name__)
         )
     text = _encode_plain(value, limit)
     if text is None:
@@ -51,8 +52,10 @@ def encode(value: Any, what: str = "params", limit: int = LIMIT, must_be_object:
     size = _utf8_size(text)
     if size > limit:
         raise PayloadTooLarge(
-            f"{what}: {size:,} bytes as JSON, and the limit is {limit:,}. Store the data elsewhere (a file, a row"
-            " of its own) and pass its address.",
+            _(
+                "{0}: {1:,} bytes as JSON, and the limit is {2:,}. Store the data elsewhere (a file, a row of its"
+                " own) and pass its address."
+            ).format(what, size, limit),
             size=size,
             limit=limit,
         )
@@ -112,7 +115,7 @@ def _too_deep(text: str, loaded: Any) -> bool:
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False  # too few brackets to be deep: almost every payload ends here
     level = [loaded]
-    for _ in range(MAX_DEPTH):
+    for _level in range(MAX_DEPTH):
         level = [item for container in level for item in _items(container) if type(item) in (dict, list)]
         if not level:
             return False
@@ -151,10 +154,12 @@ class _Canonicaliser:
     def _container(self, value: Any, path: str, depth: int) -> Any:
         if id(value) in self._open:
             raise InvalidParams(
-                f"{path}: contains itself. Break the circle, or pass an identifier instead of the object."
+                _("{0}: contains itself. Break the circle, or pass an identifier instead of the object.").format(path)
             )
         if depth >= MAX_DEPTH:
-            raise InvalidParams(f"{path}: nested more than {MAX_DEPTH} levels deep. Pass a flatter structure.")
+            raise InvalidParams(
+                _("{0}: nested more than {1} levels deep. Pass a flatter structure.").format(path, MAX_DEPTH)
+            )
         self._open.add(id(value))
         try:
             if isinstance(value, Mapping):
@@ -169,7 +174,7 @@ class _Canonicaliser:
         for key, value in mapping.items():
             name = _key(key, path)
             if name in taken:
-                raise InvalidParams(f"{path}: two keys become {name!r} in JSON. Rename one of them.")
+                raise InvalidParams(_("{0}: two keys become {1!r} in JSON. Rename one of them.").format(path, name))
             taken.add(name)
             yield name, self.convert(value, _join(path, name), depth + 1)
 
@@ -177,12 +182,13 @@ class _Canonicaliser:
 def _key(key: Any, path: str) -> str:
     plain = key.value if isinstance(key, Enum) else key
     if isinstance(plain, str):
-        return _text(plain, f"a key of {path}")
+        return _text(plain, _("a key of {0}").format(path))
     if isinstance(plain, int) and not isinstance(plain, bool):
-        return str(_number(plain, f"a key of {path}"))
+        return str(_number(plain, _("a key of {0}").format(path)))
     raise InvalidParams(
-        f"{path}: the key {key!r} is of type {type(key).__name__}, and JSON has only strings as keys."
-        " Convert it to a string."
+        _("{0}: the key {1!r} is of type {2}, and JSON has only strings as keys. Convert it to a string.").format(
+            path, key, type(key).__name__
+        )
     )
 
 
@@ -191,8 +197,10 @@ def _text(value: str, path: str) -> str:
         value.encode("utf-8")
     except UnicodeEncodeError as exc:
         raise InvalidParams(
-            f"{path}: the character at position {exc.start} is a lone surrogate, which no database stores as text."
-            " Decode the original bytes with the right encoding, or with errors='replace'."
+            _(
+                "{0}: the character at position {1} is a lone surrogate, which no database stores as text. Decode"
+                " the original bytes with the right encoding, or with errors='replace'."
+            ).format(path, exc.start)
         ) from None
     return str.__str__(value)
 
@@ -200,10 +208,12 @@ def _text(value: str, path: str) -> str:
 def _number(value: int | float, path: str) -> int | float:
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise InvalidParams(f"{path}: {value} is not a JSON number. Pass None or leave the key out.")
+            raise InvalidParams(_("{0}: {1} is not a JSON number. Pass None or leave the key out.").format(path, value))
         return float(value)
     if value.bit_length() > _MAX_INT_BITS:
-        raise InvalidParams(f"{path}: an integer of {value.bit_length():,} bits is too large. Pass it as a hex string.")
+        raise InvalidParams(
+            _("{0}: an integer of {1:,} bits is too large. Pass it as a hex string.").format(path, value.bit_length())
+        )
     return int(value)
 
 
@@ -216,7 +226,7 @@ def _scalar(value: Any, path: str) -> str:
         return _decimal(value, path)
     if isinstance(value, (UUID, PurePath)):
         return _text(str(value), path)
-    raise InvalidParams(f"{path}: {type(value).__name__} cannot be stored as JSON. {_advice(value)}")
+    raise InvalidParams(_("{0}: {1} cannot be stored as JSON. {2}").format(path, type(value).__name__, _advice(value)))
 
 
 def _datetime(value: datetime, path: str) -> str:
@@ -226,7 +236,7 @@ def _datetime(value: datetime, path: str) -> str:
         return value.astimezone(timezone.utc).isoformat()
     except OverflowError:
         raise InvalidParams(
-            f"{path}: {value.isoformat()} does not exist in UTC. Pass a date within years 1-9999."
+            _("{0}: {1} does not exist in UTC. Pass a date within years 1-9999.").format(path, value.isoformat())
         ) from None
 
 
@@ -234,7 +244,7 @@ def _decimal(value: Decimal, path: str) -> str:
     # Not normalize(): it rounds to the precision of the thread's decimal context.
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise InvalidParams(f"{path}: Decimal {value} is not a number. Pass None or leave the key out.")
+        raise InvalidParams(_("{0}: Decimal {1} is not a number. Pass None or leave the key out.").format(path, value))
     if not value:
         return "0"
     significant = len(digits)
@@ -252,12 +262,12 @@ def _sorted_set(items: list[Any]) -> list[Any]:
 
 def _advice(value: Any) -> str:
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return "Decode it to text, encode it with base64, or store it as a file and pass its address."
+        return _("Decode it to text, encode it with base64, or store it as a file and pass its address.")
     if isinstance(value, timedelta):
-        return "Pass its total_seconds()."
+        return _("Pass its total_seconds().")
     if callable(value):
-        return "Code cannot be stored with a job: pass data, and choose the code by the job type."
-    return (
+        return _("Code cannot be stored with a job: pass data, and choose the code by the job type.")
+    return _(
         "Pass plain data (dict, list, str, int, float, bool, None), or the identifier with which the handler finds it."
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from job_engine.core.errors import InvalidJob
+from job_engine.core.language import _
 from job_engine.core.priority import check_priority
 from job_engine.core.retry import PRESETS, RetryPolicy
 
@@ -35,7 +36,9 @@ class Rate:
             return spec
         match = re.fullmatch(r"(\d+)\s*/\s*(\d+(?:\.\d+)?)?\s*(s|m|h|d)", str(spec))
         if not match or int(match[1]) < 1:
-            raise InvalidJob(f"Rate {spec!r} cannot be read. Write a count and a time, such as '100/m' or '10/30s'.")
+            raise InvalidJob(
+                _("Rate {0!r} cannot be read. Write a count and a time, such as '100/m' or '10/30s'.").format(spec)
+            )
         unit = {"s": 1, "m": 60, "h": 3600, "d": 86400}[match[3]]
         return cls(int(match[1]), float(match[2] or 1) * unit)
 
@@ -66,16 +69,26 @@ class JobType:
         check_timeout(self.timeout)
         check_max_attempts(self.max_attempts)
         if self.commit not in COMMITS:
-            raise InvalidJob(f"Job type {self.name}: commit is {self.commit!r}; choose one of: {', '.join(COMMITS)}.")
+            raise InvalidJob(
+                _("Job type {0}: commit is {1!r}; choose one of: {2}.").format(
+                    self.name, self.commit, ", ".join(COMMITS)
+                )
+            )
         if self.isolation not in ISOLATIONS:
             raise InvalidJob(
-                f"Job type {self.name}: isolation is {self.isolation!r}; choose one of: {', '.join(ISOLATIONS)}."
+                _("Job type {0}: isolation is {1!r}; choose one of: {2}.").format(
+                    self.name, self.isolation, ", ".join(ISOLATIONS)
+                )
             )
         if self.dedup_window < 0:
-            raise InvalidJob(f"Job type {self.name}: dedup_window is {self.dedup_window}; it is 0 (off) or seconds.")
+            raise InvalidJob(
+                _("Job type {0}: dedup_window is {1}; it is 0 (off) or seconds.").format(self.name, self.dedup_window)
+            )
         if self.concurrency is not None and self.concurrency < 1:
             raise InvalidJob(
-                f"Job type {self.name}: concurrency is {self.concurrency}; it is 1 or more. To stop a type, pause it."
+                _("Job type {0}: concurrency is {1}; it is 1 or more. To stop a type, pause it.").format(
+                    self.name, self.concurrency
+                )
             )
         if inspect.iscoroutinefunction(self.handler):
             raise InvalidJob(
@@ -100,22 +113,29 @@ class JobType:
 
 
 def check_name(what: str, name: str) -> str:
+    """`what` is "job type" or "queue"."""
     if not isinstance(name, str) or not _NAME.match(name):
-        raise InvalidJob(
-            f"{name!r} cannot name a {what}: use 1 to 140 letters, digits, '_', '-', '.' or ':' and nothing else."
-        )
+        if what == "queue":
+            said = _("{0!r} cannot name a queue: use 1 to 140 letters, digits, '_', '-', '.' or ':' and nothing else.")
+        else:
+            said = _(
+                "{0!r} cannot name a job type: use 1 to 140 letters, digits, '_', '-', '.' or ':' and nothing else."
+            )
+        raise InvalidJob(said.format(name))
     return name
 
 
 def check_timeout(timeout: int) -> int:
     if not isinstance(timeout, int) or not 0 <= timeout <= MOST:
-        raise InvalidJob(f"The timeout is {timeout!r}; it is a whole number of seconds up to {MOST}, 0 for no limit.")
+        raise InvalidJob(
+            _("The timeout is {0!r}; it is a whole number of seconds up to {1}, 0 for no limit.").format(timeout, MOST)
+        )
     return timeout
 
 
 def check_max_attempts(max_attempts: int) -> int:
     if not isinstance(max_attempts, int) or not 1 <= max_attempts <= MOST:
-        raise InvalidJob(f"max_attempts is {max_attempts!r}; it is a whole number from 1 to {MOST}.")
+        raise InvalidJob(_("max_attempts is {0!r}; it is a whole number from 1 to {1}.").format(max_attempts, MOST))
     return max_attempts
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from job_engine.core.errors import InvalidJob
+from job_engine.core.language import _
 
 PRIORITIES = ("Critical", "High", "Normal", "Low")
 _RANK = {name: str(rank) for rank, name in enumerate(PRIORITIES)}
@@ -44,5 +45,7 @@ def lane_ranges(queues: tuple[str, ...] | None) -> list[tuple[str, str]]:
 
 def check_priority(priority: str) -> str:
     if priority not in _RANK:
-        raise InvalidJob(f"Priority {priority!r} does not exist. Choose one of: {', '.join(PRIORITIES)}.")
+        raise InvalidJob(
+            _("Priority {0!r} does not exist. Choose one of: {1}.").format(priority, ", ".join(PRIORITIES))
+        )
     return priority

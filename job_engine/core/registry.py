@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from job_engine.core.errors import InvalidJob, UnknownJobType
 from job_engine.core.job_type import TIMEOUTS, JobType, Rate, wants_context
+from job_engine.core.language import _
 from job_engine.core.retry import RetryPolicy
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
@@ -71,8 +72,8 @@ class Registry:
     def __getitem__(self, name: str) -> JobType:
         found = self._types.get(name)
         if found is None:
-            known = ", ".join(sorted(self._types)) or "none; import the module that has your @job functions"
-            raise UnknownJobType(f"No job type is called {name!r}. Registered: {known}.", job_type=name)
+            known = ", ".join(sorted(self._types)) or _("none; import the module that has your @job functions")
+            raise UnknownJobType(_("No job type is called {0!r}. Registered: {1}.").format(name, known), job_type=name)
         return found
 
     def __iter__(self) -> Iterator[JobType]:
@@ -85,7 +86,9 @@ class Registry:
 def timeout_seconds(timeout: int | str) -> int:
     if isinstance(timeout, str):
         if timeout not in TIMEOUTS:
-            raise InvalidJob(f"Timeout {timeout!r} does not exist. Give seconds or one of: {', '.join(TIMEOUTS)}.")
+            raise InvalidJob(
+                _("Timeout {0!r} does not exist. Give seconds or one of: {1}.").format(timeout, ", ".join(TIMEOUTS))
+            )
         return TIMEOUTS[timeout]
     return timeout
 

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from job_engine.core.errors import InvalidJob
+from job_engine.core.language import _
 
 KINDS = ("exponential", "linear", "fixed", "list")
 MAX_DELAY = 366 * 86_400.0  # keeps `run_after` a date that every database can store
@@ -31,16 +32,18 @@ class RetryPolicy:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise InvalidJob(f"Retry kind {self.kind!r} does not exist. Choose one of: {', '.join(KINDS)}.")
+            raise InvalidJob(
+                _("Retry kind {0!r} does not exist. Choose one of: {1}.").format(self.kind, ", ".join(KINDS))
+            )
         self._store("base", _number("base", self.base, 0, MAX_DELAY))
         self._store("factor", _number("factor", self.factor, 0, math.inf))
         self._store("cap", _number("cap", self.cap, 0, MAX_DELAY))
         self._store("jitter", _number("jitter", self.jitter, 0, 1))
         if not isinstance(self.delays, (list, tuple)):
-            raise InvalidJob(f"Retry delays must be a list of seconds, got {self.delays!r}.")
+            raise InvalidJob(_("Retry delays must be a list of seconds, got {0!r}.").format(self.delays))
         self._store("delays", tuple(_number("delays", delay, 0, MAX_DELAY) for delay in self.delays))
         if self.kind == "list" and not self.delays:
-            raise InvalidJob("A retry list needs at least one delay in seconds, such as [10, 60, 300].")
+            raise InvalidJob(_("A retry list needs at least one delay in seconds, such as [10, 60, 300]."))
 
     def _store(self, field: str, value: Any) -> None:
         object.__setattr__(self, field, value)  # the dataclass is frozen for everybody else
@@ -87,7 +90,9 @@ class RetryPolicy:
         known = [field.name for field in fields(cls)]
         unknown = sorted(str(key) for key in data if key not in known)
         if unknown:
-            raise InvalidJob(f"Retry policy has no {', '.join(unknown)}. Its fields are: {', '.join(known)}.")
+            raise InvalidJob(
+                _("Retry policy has no {0}. Its fields are: {1}.").format(", ".join(unknown), ", ".join(known))
+            )
         return cls(**data)
 
     @classmethod
@@ -107,8 +112,10 @@ class RetryPolicy:
         if isinstance(spec, Mapping):
             return cls.from_json(spec)
         raise InvalidJob(
-            f"{spec!r} is not a retry policy. Use a preset ({', '.join(PRESETS)}), seconds, a list of seconds, or a"
-            " dict such as {'kind': 'exponential', 'base': 60, 'factor': 2, 'cap': 1800}."
+            _(
+                "{0!r} is not a retry policy. Use a preset ({1}), seconds, a list of seconds, or a dict such as"
+                " {{'kind': 'exponential', 'base': 60, 'factor': 2, 'cap': 1800}}."
+            ).format(spec, ", ".join(PRESETS))
         )
 
 
@@ -119,8 +126,11 @@ def _number(field: str, value: Any, least: float, most: float) -> float:
         number = math.nan
     if math.isfinite(number) and least <= number <= most:
         return number
-    upper = f" and at most {most:,.0f}" if math.isfinite(most) else ""
-    raise InvalidJob(f"Retry {field} must be a number of at least {least:g}{upper}, got {value!r}.")
+    if math.isfinite(most):
+        said = _("Retry {0} must be a number of at least {1:g} and at most {2:,.0f}, got {3!r}.")
+    else:
+        said = _("Retry {0} must be a number of at least {1:g}, got {3!r}.")
+    raise InvalidJob(said.format(field, least, most, value))
 
 
 PRESETS: dict[str, RetryPolicy] = {

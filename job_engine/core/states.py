@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 
 from job_engine.core.errors import IllegalTransition
+from job_engine.core.language import _
 
 
 class Status(str, Enum):
@@ -51,12 +53,20 @@ def sources(target: Status) -> frozenset[Status]:
     return frozenset(s for s, targets in TRANSITIONS.items() if target in targets)
 
 
+def listed(statuses: Iterable[Status]) -> str:
+    """Their names, for people."""
+    return ", ".join(_(status.value) for status in sorted(statuses))
+
+
 def check(name: str, status: Status, wanted: Status) -> None:
     """Raise IllegalTransition unless a job in `status` may move to `wanted`."""
     if wanted not in TRANSITIONS[status]:
-        allowed = ", ".join(sorted(TRANSITIONS[status])) or "nothing: it has ended"
+        if TRANSITIONS[status]:
+            said = _("Job {0} is {1} and cannot become {2}. From there it can become: {3}.")
+        else:
+            said = _("Job {0} is {1} and cannot become {2}: it has ended.")
         raise IllegalTransition(
-            f"Job {name} is {status} and cannot become {wanted}. From {status} it can become: {allowed}.",
+            said.format(name, _(status.value), _(wanted.value), listed(TRANSITIONS[status])),
             name=name,
             status=status,
             wanted=wanted,

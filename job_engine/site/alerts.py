@@ -14,6 +14,7 @@ from typing import Any
 import frappe
 
 from job_engine.site import alert_text, engine, marks, permissions, settings, tenancy
+from job_engine.site.language import language_of
 
 log = logging.getLogger("job_engine.alerts")
 
@@ -104,7 +105,8 @@ def _notify(user: str, organization: str, jobs: Sequence[Any]) -> int:
     """One message. Where one cannot be written, the others still are."""
     frappe.db.savepoint(SAVEPOINT)
     try:
-        text = alert_text.write(organization, jobs)
+        with language_of(user):
+            text = alert_text.write(organization, jobs)
         frappe.get_doc(
             doctype="Notification Log",
             type="Alert",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import frappe
+from frappe import _
 
 from job_engine.core import canonical
 from job_engine.core.errors import InvalidJob
@@ -45,7 +46,9 @@ def retry_changed(engine: SiteEngine, job: Job, params: dict[str, Any], by: str,
     """
     if job.handler is not None:
         raise InvalidJob(
-            f"Job {job.name} was enqueued by server code for the function {job.handler}: its parameters cannot be changed."
+            _("Job {0} was enqueued by server code for the function {1}: its parameters cannot be changed.").format(
+                job.name, job.handler
+            )
         )
     text = canonical.encode(params, "params", engine.settings.payload_bytes)
     if job.status in RETRYABLE:  # if it is not, the retry says so

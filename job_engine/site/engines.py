@@ -40,6 +40,9 @@ class SiteEngine(Engine):
 
     @classmethod
     def for_callers(cls) -> SiteEngine:
+        from job_engine.site.language import speak_to_callers  # a runner need not have it
+
+        speak_to_callers()
         dialect = site_dialect()
         return cls(SiteStore(dialect, connections=CallersConnections(dialect)))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from job_engine.core.job import Job
+from job_engine.core.language import _
 from job_engine.core.priority import Lane
 from job_engine.core.registry import Registry
 from job_engine.site import settings, tenancy
@@ -44,10 +45,10 @@ class SiteStore(SqlStore):
         overrides = Overrides.current(session)
         pauses = {
             **known.pauses,
-            **_paused("type", overrides.disabled, "the job type is disabled"),
-            **_paused("organization", tenancy.suspended_organizations(session), "the organization is suspended"),
+            **_paused("type", overrides.disabled, _("the job type is disabled")),
+            **_paused("organization", tenancy.suspended_organizations(session), _("the organization is suspended")),
             **_paused(
-                "everything", [""] if settings.read(session).paused else [], "Job Engine Settings pause everything"
+                "everything", [""] if settings.read(session).paused else [], _("Job Engine Settings pause everything")
             ),
         }
         return SiteControls(pauses, known.limits, isolated(self.registry), self.alone)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import frappe
+from frappe import _
 
 from job_engine.core.errors import InvalidJob
 from job_engine.site import settings
@@ -62,8 +63,10 @@ def required_organization(user: str, given: str | None) -> str:
     if organization:
         return organization
     raise InvalidJob(
-        f"No organization is named, and {user} has no default one. Pass organization=..., mark one of the user's"
-        f" User Permissions for {tenant_doctype()} as the default, or set a default in Job Engine Settings."
+        _(
+            "No organization is named, and {0} has no default one. Pass organization=..., mark one of the user's"
+            " User Permissions for {1} as the default, or set a default in Job Engine Settings."
+        ).format(user, tenant_doctype())
     )
 
 

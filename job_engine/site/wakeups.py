@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import frappe
 import redis
+from frappe import _
 from frappe.utils.background_jobs import create_job_id, generate_qname, get_queues_timeout
 from rq import Queue
 
@@ -39,8 +40,10 @@ def check_queue(queue: str) -> None:
     known = get_queues_timeout()
     if queue not in known:
         raise InvalidJob(
-            f"This bench has no queue {queue!r}. There are: {', '.join(sorted(known))}. More are named under `workers` in"
-            " common_site_config.json."
+            _(
+                "This bench has no queue {0!r}. There are: {1}. More are named under `workers` in"
+                " common_site_config.json."
+            ).format(queue, ", ".join(sorted(known)))
         )
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from job_engine.core.errors import IllegalTransition, JobNotFound
 from job_engine.core.job import Transition
+from job_engine.core.language import _
 from job_engine.core.states import CANCELABLE, Status, check
 from job_engine.store import dependencies, logbook, stats
 from job_engine.store.session import Session
@@ -17,10 +18,12 @@ def cancel(session: Session, name: str, by: str | None, reason: str | None, now:
     """Cancel the job within the caller's transaction. Returns its state: Running, when its worker has yet to stop it."""
     row = session.row("SELECT status FROM {job} WHERE name = %s{for_update}", (name,))
     if row is None:
-        raise JobNotFound(f"There is no job {name}.", name=name)
+        raise JobNotFound(_("There is no job {0}.").format(name), name=name)
     status = Status(row[0])
     if status is Status.CANCELED:
-        raise IllegalTransition(f"Job {name} is canceled already.", name=name, status=status, wanted=Status.CANCELED)
+        raise IllegalTransition(
+            _("Job {0} is canceled already.").format(name), name=name, status=status, wanted=Status.CANCELED
+        )
     check(name, status, Status.CANCELED)
     if status is Status.RUNNING:
         session.execute(

@@ -10,6 +10,7 @@ from typing import Any
 from job_engine.core.errors import JobEngineError
 from job_engine.core.fairness import available, limit_keys
 from job_engine.core.job_type import Rate
+from job_engine.core.language import _
 from job_engine.core.priority import Lane
 from job_engine.store.session import Session
 
@@ -85,9 +86,11 @@ def resume(session: Session, scope: str, target: str) -> bool:
 def limit(session: Session, scope: str, target: str, concurrency: int | None, rate: Rate | None) -> None:
     """Set a limit for a type or an organization; None for both takes the operator's limit back."""
     if scope not in ("type", "organization"):
-        raise JobEngineError(f"{scope!r} cannot be limited; a type or an organization can.")
+        raise JobEngineError(_("{0!r} cannot be limited; a type or an organization can.").format(scope))
     if concurrency is not None and concurrency < 1:
-        raise JobEngineError(f"The concurrency is {concurrency}; it is 1 or more. To stop a {scope}, pause it.")
+        raise JobEngineError(
+            _("The concurrency is {0}; it is 1 or more. To stop all of it, pause it.").format(concurrency)
+        )
     _ensure(session, [(scope, target)])
     text = None if rate is None else f"{rate.count}/{rate.seconds:g}s"
     session.execute(
@@ -169,10 +172,12 @@ def _ensure(session: Session, keys: Iterable[Key]) -> None:
 
 def _check(scope: str, target: str) -> None:
     if scope not in SCOPES:
-        raise JobEngineError(f"{scope!r} cannot be paused. Choose one of: {', '.join(SCOPES)}.")
+        raise JobEngineError(_("{0!r} cannot be paused. Choose one of: {1}.").format(scope, ", ".join(SCOPES)))
     if scope == "everything" and target:
         raise JobEngineError(
-            f"Everything is paused as a whole, not {target!r} of it. Pause a type, queue or organization."
+            _("Everything is paused as a whole, not {0!r} of it. Pause a type, queue or organization.").format(target)
         )
-    if scope in ("type", "queue") and not target:
-        raise JobEngineError(f"Which {scope}? Name the one to pause or resume.")
+    if scope == "type" and not target:
+        raise JobEngineError(_("Which type? Name the one to pause or resume."))
+    if scope == "queue" and not target:
+        raise JobEngineError(_("Which queue? Name the one to pause or resume."))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from job_engine.core.errors import InvalidJob, UnknownParent
+from job_engine.core.language import _
 from job_engine.core.states import Status
 from job_engine.store.session import Session
 
@@ -21,14 +22,17 @@ def blockers(session: Session, parents: Sequence[str], organization: str | None)
     found = {name: status for name, theirs, status in rows if theirs == (organization or "")}
     for parent in parents:
         if parent not in found:
-            raise UnknownParent(
-                f"There is no job {parent} "
-                + (f"in organization {organization}" if organization else "without an organization")
-                + " that this job could depend on. Enqueue the parent first.",
-                parent=parent,
-            )
+            if organization:
+                said = _(
+                    "There is no job {0} in organization {1} that this job could depend on. Enqueue the parent first."
+                )
+            else:
+                said = _(
+                    "There is no job {0} without an organization that this job could depend on. Enqueue the parent first."
+                )
+            raise UnknownParent(said.format(parent, organization), parent=parent)
         if found[parent] == Status.CANCELED:
-            raise InvalidJob(f"Job {parent}, which this job should depend on, is Canceled. Retry it first.")
+            raise InvalidJob(_("Job {0}, which this job should depend on, is Canceled. Retry it first.").format(parent))
     return sum(status != Status.COMPLETED for status in found.values())
 
 

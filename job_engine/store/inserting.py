@@ -9,6 +9,7 @@ from typing import Any
 
 from job_engine.core.errors import JobEngineError
 from job_engine.core.job import Job
+from job_engine.core.language import _
 from job_engine.core.priority import lane_of
 from job_engine.core.states import ENDED, Status
 from job_engine.store import dependencies
@@ -65,7 +66,7 @@ def _placed(session: Session, new: NewJob, now: datetime) -> NewJob:
 
 def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dict[str, Job]) -> None:
     left = list(new)
-    for _ in range(_TRIES):
+    for _try in range(_TRIES):
         inserted = _insert_new(session, left)
         answers.update((n.job.name, n.job) for n in left if n.job.name in inserted)
         left = [n for n in left if n.job.name not in inserted]
@@ -80,7 +81,9 @@ def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dic
         if not left:
             return
     raise JobEngineError(
-        f"Job {left[0].job.name} could not be inserted: each time its duplicate ended just before it was read. Try again."
+        _("Job {0} could not be inserted: each time its duplicate ended just before it was read. Try again.").format(
+            left[0].job.name
+        )
     )
 
 

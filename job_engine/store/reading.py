@@ -9,6 +9,7 @@ from typing import Any
 
 from job_engine.core.errors import JobEngineError
 from job_engine.core.job import Job
+from job_engine.core.language import _
 from job_engine.core.states import Status
 from job_engine.store.rows import JOB_COLUMNS, job_from_row
 from job_engine.store.session import Session
@@ -34,7 +35,9 @@ class Filter:
         known = [f.name for f in fields(cls)]
         for word in criteria:
             if word not in known:
-                raise JobEngineError(f"Jobs cannot be filtered by {word!r}. Choose from: {', '.join(known)}.")
+                raise JobEngineError(
+                    _("Jobs cannot be filtered by {0!r}. Choose from: {1}.").format(word, ", ".join(known))
+                )
         return cls(**criteria)
 
 
@@ -98,4 +101,6 @@ def _status(word: str) -> str:
     try:
         return Status(word).value
     except ValueError:
-        raise JobEngineError(f"There is no state {word!r}. There are: {', '.join(s.value for s in Status)}.") from None
+        raise JobEngineError(
+            _("There is no state {0!r}. There are: {1}.").format(word, ", ".join(s.value for s in Status))
+        ) from None

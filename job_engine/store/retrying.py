@@ -6,7 +6,8 @@ from datetime import datetime
 
 from job_engine.core.errors import IllegalTransition, JobNotFound
 from job_engine.core.job import Transition
-from job_engine.core.states import RETRYABLE, Status, check
+from job_engine.core.language import _
+from job_engine.core.states import RETRYABLE, Status, check, listed
 from job_engine.store import dependencies, logbook, stats
 from job_engine.store.session import Session
 
@@ -21,14 +22,16 @@ def retry(
         "SELECT status, attempts, job_type, organization, queue FROM {job} WHERE name = %s{for_update}", (name,)
     )
     if row is None:
-        raise JobNotFound(f"There is no job {name}.", name=name)
+        raise JobNotFound(_("There is no job {0}.").format(name), name=name)
     status, attempts, job_type, organization, queue = Status(row[0]), *row[1:]
     blockers = sum(s is not Status.COMPLETED for _, s in dependencies.parents_of(session, name))
     target = Status.PENDING if blockers or run_after > now else Status.QUEUED
     if status not in RETRYABLE:  # released claims move alike, but only their worker may do that
         raise IllegalTransition(
-            f"Job {name} is {status}: only jobs in {' or '.join(sorted(RETRYABLE))} can be retried. To do the work again, "
-            "enqueue a new job.",
+            _(
+                "Job {0} is {1}: only jobs in one of these states can be retried: {2}. To do the work again, enqueue a"
+                " new job."
+            ).format(name, _(status.value), listed(RETRYABLE)),
             name=name,
             status=status,
             wanted=target,

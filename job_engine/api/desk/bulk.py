@@ -6,6 +6,7 @@ from collections import Counter
 from typing import Any
 
 import frappe
+from frappe import _
 from typing_extensions import TypedDict
 
 from job_engine.api import answering
@@ -87,7 +88,9 @@ def run(
     reason: Kept with canceled jobs.
     """
     if not 0 <= spread_seconds <= LONGEST_SPREAD:
-        raise InvalidArgument(f"spread_seconds is {spread_seconds}; it lies between 0 and {LONGEST_SPREAD}.")
+        raise InvalidArgument(
+            _("spread_seconds is {0}; it lies between 0 and {1}.").format(spread_seconds, LONGEST_SPREAD)
+        )
     reason = reason_of(reason)
     found = [row.name for row in _rows(_chosen(action, names, filters), ["name"], MOST_JOBS, "name asc")]
     changed = retry_all(found, spread_seconds) if action == "retry" else _cancel_all(found, reason)
@@ -112,15 +115,15 @@ def _chosen(action: str, names: Any, filters: Any) -> list[Any]:
     """The filters of the jobs that the action can change. What somebody canceled is retried only when they ask for it."""
     given, listed = json_value(names, "names"), json_value(filters, "filters")
     if action not in ("retry", "cancel"):
-        raise InvalidArgument(f"action is {action!r}; it is retry or cancel.")
+        raise InvalidArgument(_("action is {0!r}; it is retry or cancel.").format(action))
     if given:
         if not isinstance(given, list) or len(given) > MOST_JOBS or not all(isinstance(n, str) for n in given):
-            raise InvalidArgument(f"names is a list of 1 to {MOST_JOBS} names.")
+            raise InvalidArgument(_("names is a list of 1 to {0} names.").format(MOST_JOBS))
         chosen: list[Any] = [[DOCTYPE, "name", "in", given]]
     elif isinstance(listed, list):
         chosen = list_calls.searched(listed)
     else:
-        raise InvalidArgument("Either names or filters say which jobs are meant.")
+        raise InvalidArgument(_("Either names or filters say which jobs are meant."))
     if action == "cancel":
         return [*chosen, _status(CANCELABLE), [DOCTYPE, "cancel_requested_at", "is", "not set"]]
     asks_for_state = bool(given) or any(each[-3] == "status" for each in chosen)

@@ -10,8 +10,7 @@ from typing_extensions import TypedDict
 
 from job_engine.api import answering
 from job_engine.api.method import method
-from job_engine.api.permission import hidden, known_type
-from job_engine.core.errors import UnknownJobType
+from job_engine.api.permission import hidden, known_type, unknown_type
 from job_engine.core.job_type import JobType
 from job_engine.site import engine, job_types, tenancy
 
@@ -46,7 +45,7 @@ def overview(name: str) -> TypeOverview:
     name: The job type.
     """
     if name in hidden():
-        raise UnknownJobType(job_type=name)
+        raise unknown_type(name)
     code = engine().registry.in_code(name)
     return {
         "name": name,

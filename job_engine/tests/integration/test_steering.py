@@ -256,7 +256,7 @@ def test_explain_says_what_a_pending_job_waits_for(engine: Engine, registry: Reg
     sentence(engine, engine.enqueue("work", run_after=60).name, f"Not due yet; it will be queued at {TIME}")
     (parent,) = dead(engine)
     child = engine.enqueue("work", depends_on=[parent, engine.enqueue("work").name]).name
-    sentence(engine, child, f"Waiting for job {parent}, which is in Dead Letter since {TIME}.*and for 1 more")
+    sentence(engine, child, f"Waiting for job {parent}, which is in Dead Letter since {TIME}.*also waits for 1 more")
 
     @registry.job("poll")
     def poll() -> None:

@@ -10,23 +10,29 @@ from frappe.utils import cint
 from job_engine.core.states import ENDED
 from job_engine.site import job_types, organization, settings, tenancy
 
-# field: least, most, and why not less or more
-RANGES = {
-    "lease_seconds": (
-        10,
-        3600,
-        "A shorter lease takes jobs from workers that are only slow; a longer one leaves a dead worker's jobs waiting.",
-    ),
-    "heartbeat_seconds": (1, 1200, "A worker says at each heartbeat that it is still there."),
-    "grace_seconds": (1, 600, "A handler needs a moment to end by itself before it is killed."),
-    "payload_bytes": (
-        1024,
-        16 * 1024 * 1024,
-        "Every job carries its parameters; put more into a document or file and name it.",
-    ),
-    "max_waiting_jobs": (1, 10_000_000, "To let an organization run nothing, suspend it."),
-    "retention_days": (1, 3650, "Jobs are kept at least a day after they ended."),
+RANGES = {  # least and most
+    "lease_seconds": (10, 3600),
+    "heartbeat_seconds": (1, 1200),
+    "grace_seconds": (1, 600),
+    "payload_bytes": (1024, 16 * 1024 * 1024),
+    "max_waiting_jobs": (1, 10_000_000),
+    "retention_days": (1, 3650),
 }
+
+
+def why_not(field: str) -> str:
+    """Why it is not less or more."""
+    reasons = {
+        "lease_seconds": _(
+            "A shorter lease takes jobs from workers that are only slow; a longer one leaves a dead worker's jobs waiting."
+        ),
+        "heartbeat_seconds": _("A worker says at each heartbeat that it is still there."),
+        "grace_seconds": _("A handler needs a moment to end by itself before it is killed."),
+        "payload_bytes": _("Every job carries its parameters; put more into a document or file and name it."),
+        "max_waiting_jobs": _("To let an organization run nothing, suspend it."),
+        "retention_days": _("Jobs are kept at least a day after they ended."),
+    }
+    return reasons[field]
 
 
 class JobEngineSettings(Document):
@@ -37,12 +43,12 @@ class JobEngineSettings(Document):
 
     def validate(self) -> None:
         self.tenant_doctype = self.tenant_doctype or organization.NAME
-        for field, (least, most, why) in RANGES.items():
+        for field, (least, most) in RANGES.items():
             value = cint(self.get(field))
             if not least <= value <= most:
                 frappe.throw(
                     _("{0} is {1}; it is a number from {2} to {3}. {4}").format(
-                        _(self.meta.get_label(field)), value, least, most, _(why)
+                        _(self.meta.get_label(field)), value, least, most, why_not(field)
                     )
                 )
         if self.heartbeat_seconds > self.lease_seconds / 3:

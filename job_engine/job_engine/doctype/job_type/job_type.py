@@ -9,6 +9,7 @@ from frappe.model.document import Document
 from job_engine.core.errors import JobEngineError
 from job_engine.core.job_type import JobType as Policy
 from job_engine.site import job_types, tenancy
+from job_engine.site.language import speak_to_callers
 
 
 class JobType(Document):
@@ -27,6 +28,7 @@ class JobType(Document):
         if self.retry_policy != "Custom":
             self.custom_retry = None
         self._check_texts()
+        speak_to_callers()
         try:
             Policy(self.type_name, handler=_no_handler, **job_types.policy_of(self))
         except JobEngineError as error:
