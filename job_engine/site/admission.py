@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import NamedTuple
 
 import frappe
 from frappe import _
@@ -47,10 +48,14 @@ def _refusal(session: Session, user: str, organization: str | None, job_type: st
     found = _look(session, user, organization)
     if found is None:
         return _("User {0} does not exist any more.").format(user), False
-    is_enabled, is_there = found
-    if not is_enabled:
+    if not found.is_enabled:
         return _("User {0} is disabled.").format(user), False
-    if organization is not None and not is_there:
+    if organization is not None and not found.has_doctype:
+        return _(
+            "Organization not found: the doctype {0}, of which {1} was one, does not exist any more."
+            " Name another one in Job Engine Settings, then retry the job."
+        ).format(tenancy.tenant_doctype(), organization), False
+    if organization is not None and not found.has_organization:
         return _("Organization not found: {0} was deleted.").format(organization), False
     if not tenancy.may_act_for(user, organization):
         return _("User {0} no longer has the permission of organization {1}.").format(user, organization), True
@@ -60,16 +65,24 @@ def _refusal(session: Session, user: str, organization: str | None, job_type: st
     return None, False
 
 
-def _look(session: Session, user: str, organization: str | None) -> tuple[bool, bool] | None:
-    """Whether the user is enabled, and whether the organization exists; None where there is no such user."""
-    there = f"EXISTS(SELECT 1 FROM `tab{tenancy.tenant_doctype()}` WHERE name = %s)"
+class _Found(NamedTuple):
+    is_enabled: bool  # the user
+    has_doctype: bool  # the site, for its organizations
+    has_organization: bool
+
+
+def _look(session: Session, user: str, organization: str | None) -> _Found | None:
+    """What there is of a job's user and organization; None where there is no such user."""
+    doctype = tenancy.tenant_doctype()
+    question = "SELECT enabled, EXISTS(SELECT 1 FROM `tabDocType` WHERE name = %s), {0} FROM `tabUser` WHERE name = %s"
+    there = f"EXISTS(SELECT 1 FROM `tab{doctype}` WHERE name = %s)"
     try:
-        rows = ask(f"SELECT enabled, {there} FROM `tabUser` WHERE name = %s", (organization, user), session)
+        rows = ask(question.format(there), (doctype, organization, user), session)
     except Exception as error:
         if not frappe.db.is_table_missing(error):
             raise
-        rows = ask("SELECT enabled, 0 FROM `tabUser` WHERE name = %s", (user,), session)  # the whole doctype is gone
-    return (bool(rows[0][0]), bool(rows[0][1])) if rows else None
+        rows = ask(question.format("0"), (doctype, user), session)  # dropped, with the app that had brought it
+    return _Found(*map(bool, rows[0])) if rows else None
 
 
 def _is_trusted(name: str) -> bool:
