@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -38,6 +39,23 @@ def open_type(desk: Desk, name: str) -> Any:
     return shown
 
 
+def ask_for_test_run(desk: Desk, organization: str, params: dict[str, Any]) -> None:
+    """Open the dialog, fill it and send it."""
+    desk.button("Test Run").click()
+    desk.page.locator(".modal.show .ace_editor").wait_for()
+    desk.until("cur_dialog")
+    desk.page.evaluate("(organization) => cur_dialog.set_value('organization', organization)", organization)
+    desk.until("cur_dialog.get_value('organization')")
+    fill_params_and_run(desk, params)
+
+
+def fill_params_and_run(desk: Desk, params: dict[str, Any]) -> None:
+    text = json.dumps(params)
+    desk.page.evaluate("(text) => cur_dialog.set_value('params', text)", text)
+    desk.page.wait_for_function("(text) => cur_dialog.get_value('params') === text", arg=text)
+    desk.press_in_dialog()
+
+
 def test_the_policy_in_force_and_who_says_so(desk: Desk, overridden: str):
     shown = open_type(desk, overridden)
 
@@ -56,17 +74,10 @@ def test_the_policy_in_force_and_who_says_so(desk: Desk, overridden: str):
 
 def test_a_manager_makes_a_test_run_and_watches_it(managers_desk: Desk, ours: str, overridden: str):
     open_type(managers_desk, overridden)
-    page = managers_desk.page
 
-    managers_desk.button("Test Run").click()
-    page.locator(".modal.show .ace_editor").wait_for()
-    managers_desk.until("cur_dialog")
-    page.evaluate("(organization) => cur_dialog.set_value('organization', organization)", ours)
-    page.evaluate("""() => cur_dialog.set_value('params', '{"value": "by hand"}')""")
-    page.wait_for_function("() => cur_dialog.get_value('organization')")
-    managers_desk.press_in_dialog()
+    ask_for_test_run(managers_desk, ours, {"value": "by hand"})
 
-    page.locator(".je-toast").filter(has_text="Completed").wait_for()
+    managers_desk.page.locator(".je-toast").filter(has_text="Completed").wait_for()
     frappe.db.rollback()
     made = frappe.get_all("Background Job", filters={"organization": ours}, fields=["job_type", "user", "status"])
     assert made == [{"job_type": "test.effect", "user": managers_desk.user, "status": "Completed"}]
@@ -75,23 +86,15 @@ def test_a_manager_makes_a_test_run_and_watches_it(managers_desk: Desk, ours: st
 def test_a_test_run_that_is_refused_says_why_and_can_be_mended(managers_desk: Desk, ours: str, overridden: str):
     open_type(managers_desk, overridden)
     page = managers_desk.page
-    managers_desk.button("Test Run").click()
-    page.locator(".modal.show .ace_editor").wait_for()
-    managers_desk.until("cur_dialog")
-    page.evaluate("(organization) => cur_dialog.set_value('organization', organization)", ours)
-    page.evaluate("""() => cur_dialog.set_value('params', '{"unheard_of": 1}')""")
-    page.wait_for_function("() => cur_dialog.get_value('params').includes('unheard_of')")
 
-    managers_desk.press_in_dialog()
+    ask_for_test_run(managers_desk, ours, {"unheard_of": 1})
 
     page.locator(".msgprint:visible >> text=does not accept these parameters").wait_for()
     page.locator(".modal.show:has(.msgprint) .btn-modal-close").click()
     page.locator(".msgprint").wait_for(state="hidden")
     assert page.locator(".modal.show .ace_editor").is_visible()
     assert frappe.db.count("Background Job", {"organization": ours}) == 0
-    page.evaluate("""() => cur_dialog.set_value('params', '{"value": "mended"}')""")
-    page.wait_for_function("() => cur_dialog.get_value('params').includes('mended')")
-    managers_desk.press_in_dialog()
+    fill_params_and_run(managers_desk, {"value": "mended"})
     page.locator(".je-toast").filter(has_text="Completed").wait_for()
 
 
