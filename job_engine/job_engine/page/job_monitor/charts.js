@@ -37,15 +37,17 @@ job_engine.monitor.Charts = class {
 			},
 			tooltipOptions: { formatTooltipY: (seconds) => job_engine.duration(seconds) },
 		});
+		const priorities = Object.keys(data.queued_by_priority).map((priority) => __(priority));
 		this.draw("priorities", "", {
 			type: "bar",
 			colors: [this.COLORS.took],
 			barOptions: { spaceRatio: 0.5 },
 			data: {
-				labels: Object.keys(data.queued_by_priority).map((priority) => __(priority)),
+				labels: priorities,
 				datasets: [{ name: __("Waiting"), values: Object.values(data.queued_by_priority) }],
 			},
 		});
+		this.keep_spelled_out("priorities", priorities);
 	}
 
 	// A chart is made anew where its shape changes, and otherwise fed. `shape` tells the two apart.
@@ -64,6 +66,28 @@ job_engine.monitor.Charts = class {
 			};
 		}
 		this.made[name].text = text;
+	}
+
+	// Frappe Charts takes letters for wider than they are and cuts labels that have room. It draws them again whenever the
+	// page changes its width.
+	keep_spelled_out(name, labels) {
+		const place = this.body.find(`[data-chart="${name}"]`)[0];
+		this.spelling ||= new MutationObserver(() => this.spell_out(place, labels));
+		this.spelling.observe(place, { childList: true, subtree: true });
+		this.spell_out(place, labels);
+	}
+
+	spell_out(place, labels) {
+		const texts = [...place.querySelectorAll(".x.axis text")];
+		if (texts.length !== labels.length) return;
+		const room = place.clientWidth / (labels.length + 1); // the numbers on the left take some
+		this.spelling.disconnect();
+		texts.forEach((text, i) => {
+			const cut = text.textContent;
+			text.textContent = labels[i];
+			if (text.getComputedTextLength() > room) text.textContent = cut;
+		});
+		this.spelling.observe(place, { childList: true, subtree: true });
 	}
 
 	label(at, span) {

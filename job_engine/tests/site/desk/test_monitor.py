@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import frappe
@@ -102,6 +103,21 @@ def test_an_operator_sees_every_organization(desk_of: Callable[[str], Desk], our
     for chart in ("throughput", "priorities", "seconds"):
         assert page.locator(f"[data-chart={chart}] svg").count() == 1
     assert page.locator("tr[data-type='test.effect'] .jm-rate").count() == 1
+
+
+def test_every_priority_is_spelled_out_however_narrow_the_page(managers_desk: Desk):
+    page = open_monitor(managers_desk)
+    labels = page.locator("[data-chart=priorities] .x.axis text")
+    whole = ["Critical", "High", "Normal", "Low"]
+    for width in (390, 1400):
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(
+            "() => Math.abs(document.querySelector('[data-chart=priorities] svg').clientWidth"
+            " - document.querySelector('[data-chart=priorities]').clientWidth) < 40"
+        )
+        assert labels.all_text_contents() == whole
+        boxes = [label.bounding_box() for label in labels.all()]
+        assert all(left["x"] + left["width"] < right["x"] for left, right in pairwise(boxes))
 
 
 def test_a_manager_sees_nothing_of_another_organization(managers_desk: Desk, ours: str, other: str):
