@@ -140,7 +140,7 @@ def _rows(filters: list[Any], fields: list[str], most: int, order_by: str = "cre
 
 
 def _cause(row: Any) -> str:
-    return answering.clean_text(cause_of((row.last_error or row.reason or "")[:500])) or "(no error)"
+    return answering.clean_text(cause_of((row.last_error or row.reason or "")[:500])) or _("(no error)")
 
 
 def _groups(counts: Counter[str]) -> list[Group]:

@@ -16,10 +16,10 @@ export const WAITING = ["Pending", "Queued", "Failed", "Timed Out"];
 export const ENDED = ["Completed", "Dead Letter", "Canceled"];
 
 const UNITS = [
-	[86400, "d"],
-	[3600, "h"],
-	[60, "min"],
-	[1, "s"],
+	[86400, (n) => __("{0} d", [n])],
+	[3600, (n) => __("{0} h", [n])],
+	[60, (n) => __("{0} min", [n])],
+	[1, (n) => __("{0} s", [n])],
 ];
 
 // Whatever a handler or a user wrote goes through this before it is put into HTML.
@@ -44,16 +44,21 @@ export function progress_bar(percent, label = __("Progress")) {
 		aria-valuenow="${value}" title="${value} %"><span style="width: ${value}%"></span></span>`;
 }
 
+// As whoever looks writes numbers.
+export function number(value, digits = 0) {
+	return Number(value || 0).toLocaleString(frappe.boot.lang, { maximumFractionDigits: digits });
+}
+
 // "350 ms", "4.2 s", "3 min 20 s", "2 h", "5 d"
 export function duration(seconds, parts = 2) {
 	const s = Math.abs(Number(seconds) || 0);
-	if (s < 0.9995) return `${Math.round(s * 1000)} ${__("ms")}`;
-	if (s < 9.95) return `${s.toFixed(1).replace(/\.0$/, "")} ${__("s")}`;
+	if (s < 0.9995) return __("{0} ms", [Math.round(s * 1000)]);
+	if (s < 9.95) return __("{0} s", [number(s, 1)]);
 	let rest = Math.round(s);
 	const words = [];
-	for (const [size, unit] of UNITS) {
+	for (const [size, said] of UNITS) {
 		const n = Math.floor(rest / size);
-		if (n || (words.length && unit !== "s")) words.push(n ? `${n} ${__(unit)}` : "");
+		if (n || (words.length && size > 1)) words.push(n ? said(n) : "");
 		rest -= n * size;
 		if (words.length === parts) break;
 	}

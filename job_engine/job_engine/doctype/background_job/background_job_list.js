@@ -108,7 +108,7 @@ function views() {
 }
 
 function add_views(listview) {
-	const $views = $(`<div class="je-views" role="group" aria-label="${job_engine.escape(__("Views"))}"></div>`);
+	const $views = $(`<div class="je-views" role="group" aria-label="${job_engine.escape(__("Views of the list"))}"></div>`);
 	for (const [name, view] of Object.entries(views())) {
 		$(`<button type="button" class="btn btn-default btn-xs" data-view="${name}"></button>`)
 			.text(view.label)

@@ -53,15 +53,32 @@ function policy_table({ policy, is_registered }) {
 	if (!is_registered) {
 		return `<p class="je-warning">${job_engine.escape(__("No app of this site registers this type any more."))}</p>`;
 	}
+	const words = policy_words();
 	const rows = policy.map(({ word, code, override, effective }) => {
 		const cells = [code, override, effective].map((value) => job_engine.escape(shown(value, word)));
 		return `<tr class="${override === null ? "" : "je-overridden"}"><th scope="row">${job_engine.escape(
-			__(frappe.unscrub(word))
+			words[word] || word
 		)}</th><td>${cells[0]}</td><td>${override === null ? "" : cells[1]}</td><td><strong>${cells[2]}</strong></td></tr>`;
 	});
 	return `<div class="je-scroll"><table class="je-policy"><thead><tr><th></th><th>${__("Code")}</th><th>${__(
 		"Override"
 	)}</th><th>${__("In Force")}</th></tr></thead><tbody>${rows.join("")}</tbody></table></div>`;
+}
+
+function policy_words() {
+	return {
+		queue: __("Queue"),
+		priority: __("Priority"),
+		timeout: __("Timeout"),
+		max_attempts: __("Max Attempts"),
+		retry: __("Retry Policy"),
+		dedup_window: __("Dedup Window"),
+		commit: __("Commit", null, "Job Type"),
+		concurrency: __("Concurrency"),
+		rate: __("Rate", null, "Job Type"),
+		isolation: __("Isolation"),
+		idempotent: __("Idempotent"),
+	};
 }
 
 // "60 s, then 2 times as long, at most 30 min"
@@ -77,12 +94,14 @@ function shown_retry({ kind, base, factor, cap, delays }) {
 }
 
 const SECONDS = ["timeout", "dedup_window"];
+const CHOICES = ["priority", "commit", "isolation"]; // words of the doctype, which has translations of them
 
 function shown(value, word) {
 	if (value === null || value === undefined) return __("none");
 	if (SECONDS.includes(word)) return value ? job_engine.duration(value) : __("none");
 	if (typeof value === "boolean") return value ? __("Yes") : __("No");
 	if (value.kind) return shown_retry(value);
+	if (CHOICES.includes(word)) return __(value, null, "Job Type");
 	return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
@@ -111,6 +130,6 @@ function test_run(frm) {
 				});
 			},
 		});
-		dialog.show();
+		job_engine.keep_focus(dialog).show();
 	});
 }

@@ -30,7 +30,7 @@ job_engine.monitor.Dialogs = class {
 				await this.retry_all(filters, Number(spread), preview.total).finally(() => dialog.hide());
 			},
 		});
-		dialog.show();
+		job_engine.keep_focus(dialog).show();
 	}
 
 	preview(cause, preview) {
@@ -92,7 +92,7 @@ job_engine.monitor.Dialogs = class {
 				this.monitor.refresh();
 			},
 		});
-		dialog.show();
+		job_engine.keep_focus(dialog).show();
 	}
 
 	async resume(scope, target) {

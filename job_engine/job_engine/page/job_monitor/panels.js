@@ -14,7 +14,7 @@ job_engine.monitor.Panels = class {
 		const chart_section = (name, title) => section(name, title, chart(name, title));
 		this.body.html(`
 			<div class="jm-head">
-				<div class="btn-group jm-spans" role="group" aria-label="${__("Range")}"></div>
+				<div class="btn-group jm-spans" role="group" aria-label="${__("Time range")}"></div>
 				<div class="jm-organization"></div>
 				<div class="jm-live" role="status"><span class="indicator-pill gray">${__("Loading")}</span></div>
 			</div>
@@ -281,16 +281,16 @@ job_engine.monitor.Panels = class {
 	}
 
 	number(value) {
-		return Number(value || 0).toLocaleString(frappe.boot.lang);
+		return job_engine.number(value);
 	}
 
 	decimal(value) {
-		return Number(value || 0).toLocaleString(frappe.boot.lang, { maximumFractionDigits: value < 10 ? 1 : 0 });
+		return job_engine.number(value, value < 10 ? 1 : 0);
 	}
 
 	percent(share) {
 		if (share === null || share === undefined) return "–";
-		return `${(100 * share).toLocaleString(frappe.boot.lang, { maximumFractionDigits: 1 })} %`;
+		return `${job_engine.number(100 * share, 1)} %`;
 	}
 
 	duration(seconds) {

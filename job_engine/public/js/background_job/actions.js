@@ -1,7 +1,7 @@
 // The buttons of the form: what this user may do with the job as it is now.
 import { code_of } from "./code";
 
-const { call, escape, pretty } = window.job_engine; // of job_engine.bundle.js
+const { call, escape, keep_focus, pretty } = window.job_engine; // of job_engine.bundle.js
 
 export function add_buttons(form) {
 	const { frm, job } = form;
@@ -33,7 +33,8 @@ async function change(form, method, args) {
 }
 
 function retry(form) {
-	frappe.confirm(escape(__("Run this job again, with all its attempts?")), () => change(form, "retry_job", {}));
+	const question = escape(__("Run this job again, with all its attempts?"));
+	keep_focus(frappe.confirm(question, () => change(form, "retry_job", {})));
 }
 
 function retry_changed(form) {
@@ -57,7 +58,7 @@ function retry_changed(form) {
 			if (await change(form, "retry_job", { params })) dialog.hide();
 		},
 	});
-	dialog.show();
+	keep_focus(dialog).show();
 }
 
 function cancel(form) {
@@ -65,7 +66,7 @@ function cancel(form) {
 		form.job.status === "Running"
 			? __("It is asked to stop, and is killed if it does not.")
 			: __("Jobs that depend on it are canceled as well.");
-	frappe.prompt(
+	const dialog = frappe.prompt(
 		[
 			{ fieldtype: "HTML", options: `<p>${escape(text)}</p>` },
 			{ fieldname: "reason", fieldtype: "Data", label: __("Reason") },
@@ -74,4 +75,5 @@ function cancel(form) {
 		__("Cancel Job"),
 		__("Cancel Job")
 	);
+	keep_focus(dialog);
 }

@@ -1,6 +1,6 @@
 // Retry and Cancel for many jobs: those that are checked, or all that match the list's filter, also beyond the page. A
 // dialog shows what it means before anything happens.
-const { call, escape, is_manager } = window.job_engine; // of job_engine.bundle.js
+const { call, escape, is_manager, keep_focus } = window.job_engine; // of job_engine.bundle.js
 
 const SPREADS = [
 	[0, () => __("All at once")],
@@ -91,7 +91,7 @@ class BulkDialog {
 			primary_action: () => this.try(() => this.run()),
 			primary_action_label: this.words.label(),
 		});
-		this.dialog.show();
+		keep_focus(this.dialog).show();
 	}
 
 	get chosen() {

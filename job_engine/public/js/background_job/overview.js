@@ -65,7 +65,7 @@ function error_html(job) {
 		<pre class="je-error-summary">${escape(summary)}</pre>
 		${
 			folded
-				? `<details class="je-traceback"><summary>${escape(__("Traceback"))}</summary><pre>${escape(
+				? `<details class="je-traceback"><summary>${escape(__("Traceback", null, "Background Job"))}</summary><pre>${escape(
 						folded
 				  )}</pre></details>`
 				: ""
