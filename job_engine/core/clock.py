@@ -32,6 +32,11 @@ class DatabaseClock:
     def __call__(self) -> datetime:
         elapsed = time.clock_gettime(_ELAPSED)
         if self._base is None or elapsed - self._base[1] > self._every:
-            self._base = (utc(self._ask()), time.clock_gettime(_ELAPSED))
+            self.told(self._ask())
+            assert self._base is not None
             elapsed = self._base[1]
         return self._base[0] + timedelta(seconds=elapsed - self._base[1])
+
+    def told(self, now: datetime) -> None:
+        """Count on from here: the database has just said so, maybe with the answer to another question."""
+        self._base = (utc(now), time.clock_gettime(_ELAPSED))

@@ -27,10 +27,19 @@ def tables(quote: str) -> dict[str, str]:
     return {"log_id": "name", **{word: f"{quote}{table}{quote}" for word, table in _TABLES.items()}}
 
 
-class SiteTimes:
-    """Frappe stores times without a zone, in the site's own. The engine's are in UTC."""
+class OnASite:
+    """What sites on all databases have in common. Frappe stores times without a zone, in the site's own; the engine's are UTC."""
 
     owner_columns = ("owner", "modified_by")
+    utc_now: str  # an expression
+
+    def row_of(self, columns: str) -> str:
+        """An expression: all of them in one column, as a list in JSON."""
+        raise NotImplementedError
+
+    def text_of(self, moment: str) -> str:
+        """An expression: the moment in ISO's format, with six digits after the seconds."""
+        raise NotImplementedError
 
     @cached_property
     def zone(self) -> ZoneInfo:
@@ -58,8 +67,9 @@ def _is_ambiguous(local: datetime) -> bool:
     return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
 
 
-class SiteMariaDB(SiteTimes, MariaDB):
+class SiteMariaDB(OnASite, MariaDB):
     quote = "`"
+    utc_now = "UTC_TIMESTAMP(6)"
     clauses: ClassVar[dict[str, str]] = MariaDB.clauses
 
     def to_db(self, value: datetime | None) -> Any:
@@ -73,6 +83,12 @@ class SiteMariaDB(SiteTimes, MariaDB):
         # A doctype's Float and Percent are DECIMAL columns; the engine counts in floats.
         decimal = self._pymysql.constants.FIELD_TYPE.NEWDECIMAL
         self._arguments["conv"] = {**self._pymysql.converters.conversions, decimal: float}
+
+    def row_of(self, columns: str) -> str:
+        return f"CONVERT(JSON_ARRAY({columns}) USING utf8mb4)"  # or a UNION of two collations would be refused
+
+    def text_of(self, moment: str) -> str:
+        return f"CAST({moment} AS CHAR)"
 
     def prepare_for_handlers(self, connection: Any) -> None:
         # From 11.6 on MariaDB refuses to change a row that was changed since the transaction's first look: the completion of

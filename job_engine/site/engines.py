@@ -22,7 +22,7 @@ from job_engine.site.classification import site_classifier
 from job_engine.site.dialects import site_dialect
 from job_engine.site.execution import Desk
 from job_engine.site.group import SiteGroup
-from job_engine.site.job_types import Overrides, SiteRegistry, load
+from job_engine.site.job_types import SiteRegistry, load
 from job_engine.site.store import SiteStore
 from job_engine.store.inserting import NewJob
 
@@ -106,8 +106,7 @@ class RunnersEngine(SiteEngine):
         store = SiteStore(site_dialect())
         store.alone = alone
         with store.session() as session:
-            store.lease_seconds = settings.read(session).engine.lease_seconds
-            Overrides.current(session)
+            store.lease_seconds = store.brief(session).settings.engine.lease_seconds
         return cls(store)
 
     def new_group(self, worker_id: str) -> Group:

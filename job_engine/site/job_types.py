@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
@@ -20,12 +20,10 @@ from job_engine.core.errors import JobEngineError
 from job_engine.core.job_type import TIMEOUTS, JobType, Rate
 from job_engine.core.registry import Registry, default_registry
 from job_engine.core.retry import RetryPolicy
-from job_engine.site.asking import ask
-from job_engine.store.session import Session
 
 FRESH_SECONDS = 1.0
 
-_COLUMNS = (
+COLUMNS = (
     "name enabled queue priority timeout_category timeout isolation commit concurrency rate max_attempts retry_policy"
     " custom_retry dedup_window submit_role"
 ).split()
@@ -42,28 +40,30 @@ class Overrides:
     submit_roles: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def current(cls, session: Session | None = None) -> Overrides:
-        return cls.of(frappe.local.site, session)
+    def current(cls) -> Overrides:
+        return cls.of(frappe.local.site)
 
     @classmethod
-    def of(cls, site: str, session: Session | None = None) -> Overrides:
+    def of(cls, site: str) -> Overrides:
         at, known = _known.get(site, (0.0, None))
         if known is not None and getattr(frappe.local, "site", None) != site:
             return known  # in a thread without frappe.local, such as a runner's keeper: what its runner has last read
         if known is None or time.monotonic() - at > FRESH_SECONDS:
-            known = cls._read(session)
-            _known[site] = time.monotonic(), known
+            columns = ", ".join(f"`{column}`" for column in COLUMNS)
+            return remember(frappe.db.sql(f"SELECT {columns} FROM `tabJob Type`"))
         return known
 
-    @classmethod
-    def _read(cls, session: Session | None) -> Overrides:
-        found = ask(f"SELECT {', '.join(f'`{column}`' for column in _COLUMNS)} FROM `tabJob Type`", session=session)
-        rows = [frappe._dict(zip(_COLUMNS, row, strict=True)) for row in found]
-        return cls(
-            {row.name: policy_of(row) for row in rows},
-            frozenset(row.name for row in rows if not row.enabled),
-            {row.name: row.submit_role for row in rows if row.submit_role},
-        )
+
+def remember(rows: Iterable[Sequence[Any]]) -> Overrides:
+    """Go by these rows of COLUMNS, which were just read."""
+    documents = [frappe._dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    known = Overrides(
+        {document.name: policy_of(document) for document in documents},
+        frozenset(document.name for document in documents if not document.enabled),
+        {document.name: document.submit_role for document in documents if document.submit_role},
+    )
+    _known[frappe.local.site] = time.monotonic(), known
+    return known
 
 
 def forget_overrides() -> None:

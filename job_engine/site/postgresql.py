@@ -8,7 +8,7 @@ import frappe
 import psycopg2
 import psycopg2.extensions
 
-from job_engine.site.dialects import SiteTimes, tables
+from job_engine.site.dialects import OnASite, tables
 from job_engine.store.dialect import Dialect
 from job_engine.store.postgresql import PostgreSQL
 from job_engine.store.waiting import BackoffWaiter, Waiter
@@ -19,8 +19,9 @@ _FLOATS = psycopg2.extensions.new_type(
 )
 
 
-class SitePostgreSQL(SiteTimes, PostgreSQL):
+class SitePostgreSQL(OnASite, PostgreSQL):
     quote = '"'
+    utc_now = "clock_timestamp() AT TIME ZONE 'UTC'"
     clauses: ClassVar[dict[str, str]] = PostgreSQL.clauses
 
     def __init__(self) -> None:
@@ -38,6 +39,12 @@ class SitePostgreSQL(SiteTimes, PostgreSQL):
         with connection.cursor() as cursor:
             cursor.execute("SET timezone = 'UTC'; SET enable_bitmapscan = off; SET enable_sort = off")
         return connection
+
+    def row_of(self, columns: str) -> str:
+        return f"json_build_array({columns})::text"
+
+    def text_of(self, moment: str) -> str:
+        return f"to_char({moment}, 'YYYY-MM-DD HH24:MI:SS.US')"
 
     def prepare_for_handlers(self, connection: Any) -> None:
         # Frappe's REPEATABLE READ would refuse the completion of every job whose lease was extended while it ran.

@@ -8,6 +8,7 @@ Frappe's own way would load all of System Settings at every start of a runner.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,18 +16,14 @@ import frappe
 from frappe.utils import cint
 
 from job_engine.settings import Settings
-from job_engine.site.asking import ask
-from job_engine.store.session import Session
 
 DOCTYPE = "Job Engine Settings"
 FRESH_SECONDS = 1.0
 FRAPPES_OWN_ZONE = "Asia/Kolkata"  # what Frappe takes where a site has set none
 
-_STORED = f"""
-    SELECT field, value, (SELECT MAX(days) FROM `tabLogs To Clear` WHERE ref_doctype = 'Background Job')
-    FROM `tabSingles`
-    WHERE doctype = '{DOCTYPE}' OR (doctype = 'System Settings' AND field IN ('enable_scheduler', 'time_zone'))
-"""
+COLUMNS = "field, value, (SELECT MAX(days) FROM `tabLogs To Clear` WHERE ref_doctype = 'Background Job')"
+STORED = f""" FROM `tabSingles`
+    WHERE doctype = '{DOCTYPE}' OR (doctype = 'System Settings' AND field IN ('enable_scheduler', 'time_zone'))"""
 
 # Those of the engine that an administrator sets.
 FIELDS = ("lease_seconds", "heartbeat_seconds", "grace_seconds", "payload_bytes")
@@ -47,12 +44,18 @@ class SiteSettings:
 _known: dict[str, tuple[float, SiteSettings]] = {}  # by site
 
 
-def read(session: Session | None = None) -> SiteSettings:
-    """What is in force now, read on the given connection or on frappe.db."""
+def read() -> SiteSettings:
+    """What is in force now."""
     at, known = _known.get(frappe.local.site, (0.0, None))
     if known is None or time.monotonic() - at > FRESH_SECONDS:
-        known = _stored(session)
-        _known[frappe.local.site] = time.monotonic(), known
+        return remember(frappe.db.sql(f"SELECT {COLUMNS}{STORED}"))
+    return known
+
+
+def remember(rows: Sequence[Sequence[Any]]) -> SiteSettings:
+    """Go by these rows of COLUMNS, which were just read."""
+    known = _of_rows(rows)
+    _known[frappe.local.site] = time.monotonic(), known
     return known
 
 
@@ -72,9 +75,8 @@ def forget_now() -> None:
     _known.pop(frappe.local.site, None)
 
 
-def _stored(session: Session | None) -> SiteSettings:
-    """As the database has it. Where there is nothing yet, during the installation, the defaults."""
-    rows = ask(_STORED, session=session)
+def _of_rows(rows: Sequence[Sequence[Any]]) -> SiteSettings:
+    """Where there is nothing yet, during the installation, the defaults."""
     stored = {field: value for field, value, _ in rows}
     numbers = {field: cint(stored.get(field)) for field in FIELDS} | {"retention_days": rows[0][2] if rows else 0}
     return SiteSettings(

@@ -6,13 +6,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from job_engine.core.clock import DatabaseClock
 from job_engine.core.job import Job
 from job_engine.core.language import _
 from job_engine.core.priority import Lane
 from job_engine.core.registry import Registry
-from job_engine.site import settings, tenancy
-from job_engine.site.job_types import Overrides, isolated
-from job_engine.store import inserting
+from job_engine.site import briefing, tenancy
+from job_engine.site.briefing import Briefing
+from job_engine.site.job_types import isolated
+from job_engine.store import controls, inserting
 from job_engine.store.controls import Controls, Key, Pause
 from job_engine.store.inserting import NewJob
 from job_engine.store.session import Session
@@ -38,20 +40,27 @@ class SiteControls(Controls):
 class SiteStore(SqlStore):
     alone: bool | None = None
     registry: Registry  # of the engine that has this store
+    _briefing: Briefing | None = None  # read at the start of a runner
+
+    def brief(self, session: Session) -> Briefing:
+        """Ask for all that a runner must know. A claim that follows at once goes by it."""
+        known = self._briefing = briefing.read(session)
+        if isinstance(self.now, DatabaseClock):
+            self.now.told(known.now)
+        return known
 
     def controls_on(self, session: Session) -> Controls:
         """Beside what an operator has paused: disabled types, suspended organizations, the whole site by its settings."""
-        known = SqlStore.controls_on(self, session)
-        overrides = Overrides.current(session)
+        known = self._briefing if self._briefing and self._briefing.is_new() else self.brief(session)
+        self._briefing = None  # the next claim asks again: what is paused now is not claimed
+        in_force = controls.of_rows(known.controls, self.code_limits(), self.dialect)
         pauses = {
-            **known.pauses,
-            **_paused("type", overrides.disabled, _("the job type is disabled")),
+            **in_force.pauses,
+            **_paused("type", known.overrides.disabled, _("the job type is disabled")),
             **_paused("organization", tenancy.suspended_organizations(session), _("the organization is suspended")),
-            **_paused(
-                "everything", [""] if settings.read(session).paused else [], _("Job Engine Settings pause everything")
-            ),
+            **_paused("everything", [""] if known.settings.paused else [], _("Job Engine Settings pause everything")),
         }
-        return SiteControls(pauses, known.limits, isolated(self.registry), self.alone)
+        return SiteControls(pauses, in_force.limits, isolated(self.registry), self.alone)
 
     def insert(self, new: Sequence[NewJob]) -> list[Job]:
         """Nobody in this process waits for them: runners are woken through Redis, once the caller commits."""

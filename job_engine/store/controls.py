@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,8 +12,10 @@ from job_engine.core.fairness import available, limit_keys
 from job_engine.core.job_type import Rate
 from job_engine.core.language import _
 from job_engine.core.priority import Lane
+from job_engine.store.dialect import Dialect
 from job_engine.store.session import Session
 
+COLUMNS = ("scope", "target", "paused_at", "paused_by", "reason", "concurrency", "rate")
 SCOPES = ("type", "queue", "organization", "everything")
 Key = tuple[str, str]
 
@@ -47,11 +49,15 @@ class Controls:
 
 def read(session: Session, code_limits: Mapping[Key, Limit]) -> Controls:
     """The controls in force: what the code says, overridden by what an operator has set."""
+    return of_rows(session.rows(f"SELECT {', '.join(COLUMNS)} FROM {{control}}"), code_limits, session.dialect)
+
+
+def of_rows(rows: Iterable[Sequence[Any]], code_limits: Mapping[Key, Limit], dialect: Dialect) -> Controls:
+    """The same of rows that somebody else has read."""
     pauses: dict[Key, Pause] = {}
     limits = dict(code_limits)
-    rows = session.rows("SELECT scope, target, paused_at, paused_by, reason, concurrency, rate FROM {control}")
     for scope, target, paused_at, paused_by, reason, concurrency, rate in rows:
-        at = session.dialect.from_db(paused_at)
+        at = dialect.from_db(paused_at)
         if at is not None:
             pauses[scope, target] = Pause(scope, target, at, paused_by, reason)
         if concurrency is not None or rate is not None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import frappe
 import pytest
 
 import job_engine
 from job_engine.core.states import Status
-from job_engine.site import engine, job_types
+from job_engine.site import briefing, engine, job_types
+from job_engine.site.engines import RunnersEngine
 from job_engine.tests.site import jobs, people
 from job_engine.tests.site.running import QUEUE, Bench
 
@@ -85,6 +88,21 @@ def test_jobs_of_a_suspended_organization_wait_and_say_so(here: Bench) -> None:
     assert "suspended" in engine().explain(job.name)
     frappe.db.set_value("Organization", here.organization, "suspended", 0)
     assert here.run() == 1
+
+
+def test_a_pause_after_the_runners_start_holds_for_a_claim_that_comes_later(
+    here: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here.enqueue("test.effect")
+    frappe.db.commit()
+    with closing(RunnersEngine.for_runners(alone=False)) as runners:
+        engine().pause("type", "test.effect")
+        frappe.db.commit()
+        monkeypatch.setattr(briefing, "NEW_SECONDS", 0)  # as after a while
+        assert runners.store.claim_batch("a-runner", 10, (QUEUE,)) == []
+        engine().resume("type", "test.effect")
+        frappe.db.commit()
+        assert len(runners.store.claim_batch("a-runner", 10, (QUEUE,))) == 1
 
 
 def test_no_job_sees_what_another_left_in_frappe_local(here: Bench) -> None:
