@@ -6,14 +6,12 @@ import inspect
 from typing import Any
 
 from job_engine.context import JobContext
-from job_engine.core import canonical
 from job_engine.core.errors import BadArguments
 from job_engine.core.job_type import JobType
 from job_engine.core.language import _
 
 
-def call(job_type: JobType, params_json: str, context: JobContext) -> Any:
-    keywords = canonical.decode(params_json)
+def call(job_type: JobType, keywords: dict[str, Any], context: JobContext) -> Any:
     arguments = (context,) if job_type.wants_context else ()
     try:
         return job_type.handler(*arguments, **keywords)

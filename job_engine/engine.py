@@ -310,7 +310,10 @@ class Engine:
 
     def perform(self, attempt: Attempt, context: JobContext) -> Any:
         """Call the handler. What it returns is the job's result."""
-        return call(attempt.job_type, attempt.job.params_json, context)
+        return call(attempt.job_type, attempt.job.params, context)
+
+    def ended(self) -> None:
+        """What became of the attempt at hand is written, or waits to be with others. Called also where that has failed."""
 
     def takes_long(self, job: Job) -> None:
         """A job has been running for a moment, and still is. Called once for an attempt, in the keeper's thread."""

@@ -159,7 +159,10 @@ class Runner:
             self.interrupter.leave()
             self.attempt = None
             self._show(job, None)  # it has ended: that its outcome waits for the database must not look like a timeout
-        self._record(attempt, outcome)
+        try:
+            self._record(attempt, outcome)
+        finally:
+            self.engine.ended()
 
     def _start(self, job: Job) -> Attempt:
         job_type = self.engine.type_of(job)

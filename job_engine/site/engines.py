@@ -9,7 +9,6 @@ from typing import Any
 import frappe
 
 from job_engine.attempt import Attempt
-from job_engine.calling import call
 from job_engine.context import JobContext
 from job_engine.core.job import Job, Outcome
 from job_engine.engine import Engine
@@ -17,6 +16,7 @@ from job_engine.enqueueing import build, check_options, resolve
 from job_engine.group import Group
 from job_engine.site import afterwards, capacity, enqueued, realtime, settings, tenancy, wakeups
 from job_engine.site.admission import Admission
+from job_engine.site.around import Around, describe
 from job_engine.site.callers import CallersConnections
 from job_engine.site.classification import site_classifier
 from job_engine.site.dialects import site_dialect
@@ -96,6 +96,7 @@ class RunnersEngine(SiteEngine):
         super().__init__(store)
         self._desk = Desk()
         self._admission = Admission(store)
+        self._around = Around()
         self.afterwards = afterwards.Afterwards(store)
         self.before_a_handler: Callable[[], None] = lambda: None
         self.when_it_takes_long: Callable[[], None] = lambda: None
@@ -110,14 +111,18 @@ class RunnersEngine(SiteEngine):
         return cls(store)
 
     def new_group(self, worker_id: str) -> Group:
-        return SiteGroup(self.store, worker_id, self.settings, self.judge, self._desk, self._committed)
+        return SiteGroup(self.store, worker_id, self.settings, self.judge, self._desk, self._around, self._committed)
 
     def perform(self, attempt: Attempt, context: JobContext) -> Any:
         job = attempt.job
         self._admission.check(job)
-        self._desk.lay_for(job.user or "Administrator")
+        told = describe(attempt)
+        self._desk.lay_for(told.user, told)
         self.before_a_handler()
-        return call(attempt.job_type, job.params_json, context)
+        return self._around.call(attempt, context)
+
+    def ended(self) -> None:
+        self._around.follow_up()
 
     def progressed(self, job: Job, percent: float, message: str | None) -> None:
         self.afterwards.publisher.progressed(job, percent, message)

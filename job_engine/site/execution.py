@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import frappe
-from frappe.utils.file_lock import release_document_locks
 
-# What belongs to the connection, to the worker's own RQ job or to the site, and outlives a job.
+# What belongs to the connection or to the site, and outlives a job.
 _LASTING = frozenset(
-    "site sites_path site_path conf db replica_db primary_db job initialised qb dev_server cache jloader valid_columns"
+    "site sites_path site_path conf db replica_db primary_db initialised qb dev_server cache jloader valid_columns"
     " module_app app_modules all_apps job_engine".split()
 )
 # What Frappe and we keep there until the transaction ends.
@@ -25,6 +24,7 @@ class Desk:
         self._flags = dict(frappe.local.flags)
         self._conf = dict(frappe.local.conf)
         self._lang = frappe.local.lang
+        self._job = getattr(frappe.local, "job", None)  # the worker's own, in which all of ours run
         self._names = frozenset(name for name, _ in frappe.local) - _PASSING
         self._request_cache = {  # what the framework itself has found out about the site; all else may be about a user
             function: found
@@ -32,14 +32,13 @@ class Desk:
             if function.__module__ == "frappe"
         }
 
-    def lay_for(self, user: str) -> None:
-        """Be this user, with nothing lying about."""
-        if frappe.local.locked_documents:
-            release_document_locks()
+    def lay_for(self, user: str, job: Any = None) -> None:
+        """Be this user, with nothing lying about, in this job."""
         values = {name: value for name, value in frappe.local if name in self._names or name in _LASTING}
         values.update(
             conf=frappe._dict(self._conf),
             flags=frappe._dict(self._flags, currently_saving=[]),
+            job=job or self._job,
             lang=self._lang,
             message_log=[],
             error_log=[],
@@ -67,6 +66,10 @@ class Place:
 
     def __init__(self) -> None:
         self._values = _storage(frappe.local).get()
+
+    def has(self, name: str) -> bool:
+        """Whether there is something of that name."""
+        return bool(self._values.get(name))
 
     def later(self, callback: Callable[[], None]) -> Callable[[], None]:
         """The callback, to be called as if the handler had not ended."""

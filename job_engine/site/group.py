@@ -14,6 +14,7 @@ from job_engine.core.errors import GivenBack, JobEngineError, TransientError
 from job_engine.core.job import Job, Outcome
 from job_engine.settings import Settings
 from job_engine.site import callbacks, tenancy
+from job_engine.site.around import Around
 from job_engine.site.callers import CallersSession
 from job_engine.site.execution import Desk
 from job_engine.site.first_query import on_first_query
@@ -65,15 +66,20 @@ class SiteGroup(OwnEndings):
         settings: Settings,
         judge: Callable[[Job, BaseException, float], Outcome],
         desk: Desk,
+        around: Around,
         on_commit: Callable[[list[Outcome]], None],
     ):
         super().__init__(store, worker_id, settings, judge)
         self._desk = desk
+        self._around = around
         self._on_commit = on_commit
         self._thread = threading.get_ident()
         self._db: Any = frappe.local.db  # of the handler that runs now
         self._is_new = False  # the transaction: nothing was read or written in it
         self._quick: set[str] = set()
+
+    def keeps_alone(self, job: Job) -> bool:
+        return super().keeps_alone(job) or self._around.follows
 
     # Around a handler
 

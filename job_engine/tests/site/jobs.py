@@ -180,7 +180,61 @@ AFTER_ROLLBACK: list[str] = []
 
 def plain(value: str = "") -> None:
     """A function as it is given to frappe.enqueue."""
-    frappe.db.sql(f"INSERT INTO `{EFFECTS}` (job, kind, value) VALUES ('', 'plain', %s)", (value,))
+    _leave("plain", value)
+
+
+def fails(value: str = "") -> None:
+    """A function as it is given to frappe.enqueue, which does not end well."""
+    plain(value)
+    raise ValueError("as asked for")
+
+
+def locks(names: list[str], fail: bool = False) -> None:
+    """Locks documents, as Frappe does with those it works on in the background."""
+    documents = [frappe.get_doc("Role", name) for name in names]
+    for document in documents:
+        document.lock()
+    frappe.db.after_commit.add(lambda: HOOKED.append(("at the commit", [d.is_locked for d in documents])))
+    if fail:
+        raise ValueError("as asked for")
+
+
+def tells_what_follows(value: str) -> str:
+    """Leaves something to do for after the job, as Frappe does with a connection to a mail server."""
+    user = frappe.session.user
+    frappe.local.job.after_job.add(lambda: HOOKED.append(("after_job callback", value, frappe.session.user == user)))
+    return frappe.local.job.method
+
+
+HOOKED: list[tuple[Any, ...]] = []  # what was called around jobs in this process
+
+
+def before_job(method: str, kwargs: dict[str, Any], transaction_type: str) -> None:
+    """A hook of Frappe's."""
+    HOOKED.append(("before", method, kwargs, transaction_type, frappe.session.user))
+    frappe.local.hook_was_here = True
+    _leave("before_job", method)
+
+
+def after_job(method: str, kwargs: dict[str, Any], result: Any) -> None:
+    """A hook of Frappe's, which keeps what it writes."""
+    HOOKED.append(("after", method, kwargs, result, frappe.session.user, frappe.local.hook_was_here))
+    _leave("after_job", f"{method} {result}")
+    frappe.db.commit()
+
+
+def forgetful_after_job(method: str) -> None:
+    """A hook that does not commit."""
+    HOOKED.append(("forgetful", method))
+    _leave("forgetful", method)
+
+
+def broken_hook() -> None:
+    raise RuntimeError("a hook that is broken")
+
+
+def _leave(kind: str, value: str) -> None:
+    frappe.db.sql(f"INSERT INTO `{EFFECTS}` (job, kind, value) VALUES ('', %s, %s)", (kind, value))
 
 
 def touch(path: str) -> None:
