@@ -85,7 +85,7 @@ class SiteMariaDB(OnASite, MariaDB):
         self._arguments["conv"] = {**self._pymysql.converters.conversions, decimal: float}
 
     def row_of(self, columns: str) -> str:
-        return f"CONVERT(JSON_ARRAY({columns}) USING utf8mb4)"  # or a UNION of two collations would be refused
+        return f"CONVERT({self.packed(columns)} USING utf8mb4)"  # or a UNION of two collations would be refused
 
     def text_of(self, moment: str) -> str:
         return f"CAST({moment} AS CHAR)"

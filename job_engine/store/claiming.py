@@ -14,7 +14,7 @@ from job_engine.core.job import Job
 from job_engine.core.priority import Lane, lane_ranges
 from job_engine.store import controls, stats
 from job_engine.store.controls import Controls, Key
-from job_engine.store.rows import CLAIM_COLUMNS, LOST, RUN_AFTER, claimed_from_row
+from job_engine.store.rows import CLAIM_COLUMNS, claimed_from_row, unpacked
 from job_engine.store.session import Session
 
 # What is Queued was due by the clock of whoever queued it. Each process counts on from another answer of the database, and one
@@ -131,17 +131,16 @@ def _candidates(session: Session, asked: Mapping[Lane, int], now: datetime) -> l
     at = session.dialect.to_db(now + SKEW)
     # Where the update cannot return the jobs, they are read here, if all that is read is likely to be taken.
     whole = not session.dialect.returns_updated and len(asked) == 1
-    columns = CLAIM_COLUMNS if whole else "name, run_after, lost"
+    columns = "name, run_after, lost" + (f", {session.dialect.packed(CLAIM_COLUMNS)}" if whole else "")
     for lane, n in asked.items():
         rows = session.rows(
             f"SELECT {columns} FROM {{job}} WHERE status = 'Queued' AND lane = %s AND run_after <= %s"
             " ORDER BY run_after, name LIMIT %s{skip_locked}",
             (str(lane), at, n),
         )
-        if whole:
-            found += [Candidate(row[0], row[RUN_AFTER], row[LOST], lane, row) for row in rows]
-        else:
-            found += [Candidate(name, run_after, lost, lane) for name, run_after, lost in rows]
+        found += [
+            Candidate(name, run_after, lost, lane, *map(unpacked, packed)) for name, run_after, lost, *packed in rows
+        ]
     return found
 
 
@@ -165,8 +164,17 @@ def _take(
         session.execute(update, values)
         rows, more = [c.row for c in chosen if c.row is not None], 1  # read before the update
         if len(rows) < len(chosen):
-            rows, more = session.rows(f"SELECT {CLAIM_COLUMNS} FROM {{job}} WHERE {those}", parameters), 0
+            rows, more = _read_back(session, those, parameters), 0
     by_name = {row[0]: claimed_from_row(dialect, row, worker_id, until, now, more) for row in rows}
     jobs = [by_name[name] for name in names]
     stats.record_claims(session, jobs, worker_id, now)
     return jobs
+
+
+def _read_back(session: Session, those: str, parameters: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    where = f"FROM {{job}} WHERE {those}"
+    rows = [
+        unpacked(text) for text in session.column(f"SELECT {session.dialect.packed(CLAIM_COLUMNS)} {where}", parameters)
+    ]
+    whole = [row for row in rows if row is not None]
+    return whole if len(whole) == len(rows) else session.rows(f"SELECT {CLAIM_COLUMNS} {where}", parameters)

@@ -126,6 +126,10 @@ class Dialect:
     def begin_transaction(self, session: Session) -> None:
         session.execute(self.begin)
 
+    def packed(self, columns: str) -> str:
+        """Where an update cannot return rows: what to select in place of many columns, if one text of JSON is read sooner."""
+        raise NotImplementedError
+
     # Claims are committed without waiting for the disk, where the database lets one transaction choose
 
     def before_claim(self, session: Session) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -33,14 +34,24 @@ CLAIM_COLUMNS = (
     "name, job_type, priority, queue, organization, {user}, handler, params, run_after, attempts, max_attempts, lost,"
     " timeout, job_hash, dedup_key, depends_on, progress, checkpoint, last_error, creation"
 )
-RUN_AFTER, LOST = 8, 11  # where they are among these
+_RUN_AFTER, _CREATION = 8, 19  # where they are among these
+
+
+def unpacked(text: str | None) -> list[Any] | None:
+    """A row of CLAIM_COLUMNS that came as one text; None where it was too long for that."""
+    if text is None:
+        return None
+    row: list[Any] = json.loads(text)
+    row[_RUN_AFTER] = datetime.fromisoformat(row[_RUN_AFTER])
+    row[_CREATION] = datetime.fromisoformat(row[_CREATION])
+    return row
 
 
 def claimed_from_row(
     dialect: Dialect, row: Sequence[Any], worker_id: str, until: datetime, now: datetime, more_attempts: int
 ) -> Job:
     """By position, in the order of Job's fields: this is run for every job, and keywords take twice as long."""
-    run_after, creation = dialect.from_db(row[8]), dialect.from_db(row[19])
+    run_after, creation = dialect.from_db(row[_RUN_AFTER]), dialect.from_db(row[_CREATION])
     assert run_after is not None and creation is not None
     # fmt: off
     return Job(

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+from job_engine.core import canonical
 from job_engine.core.errors import IllegalTransition, InvalidJob, JobNotFound, LeaseLost, UnknownParent
 from job_engine.core.job import Job, Outcome
 from job_engine.core.registry import Registry
@@ -66,6 +67,23 @@ class StoreContract:
         assert claimed.lease_expires_at == case.clock.now + timedelta(seconds=self.LEASE)
         assert claimed.started_at == case.clock.now
         assert case.store.claim_batch("w2", 10) == []
+
+    @pytest.mark.parametrize("organizations", [(ACME,), (ACME, GLOBEX)])
+    def test_a_claim_brings_every_text_as_it_was_stored(self, case: Case, organizations: tuple[str, ...]) -> None:
+        text = "".join(map(chr, range(1, 0x180))) + "\\u0041 \\\\ \u2028 漢字 🙂 %s {job}"
+        for organization in organizations:
+            job = case.engine.enqueue("work", {"text": text, "nothing": None}, organization=organization)
+            claim = (job.name, "w1", 1)
+            case.store.claim_batch("w1", 1)
+            case.store.save_checkpoint(*claim, canonical.encode({"text": text}))
+            case.store.mark_retry(*claim, case.clock.now, text)
+        case.store.promote()
+        claimed = case.store.claim_batch("w1", 10)
+        assert [job.params for job in claimed] == [{"text": text, "nothing": None}] * len(organizations)
+        for job in claimed:
+            stored = case.store.get(job.name)
+            for field in ("params_json", "checkpoint_json", "last_error", "run_after", "creation", "attempts", "progress"):
+                assert getattr(job, field) == getattr(stored, field), field
 
     @pytest.mark.parametrize("status", sorted(set(Status) - {Status.QUEUED}))
     def test_only_queued_jobs_are_claimed(self, case: Case, status: Status) -> None:
