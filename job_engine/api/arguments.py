@@ -22,7 +22,7 @@ def json_object(value: dict[str, Any] | str | None, what: str) -> dict[str, Any]
     if found is None:
         return {}
     if not isinstance(found, dict):
-        raise InvalidArgument(_("{0} is a JSON {1}; it is an object: {{...}}.").format(what, _kind(found)))
+        raise InvalidArgument(_("{0} is no JSON object: {{...}}.").format(what))
     return found
 
 
@@ -66,7 +66,3 @@ def idempotency_key() -> str | None:
             _("Idempotency-Key has {0} characters; it has 1 to {1}.").format(len(key.strip()), MAX_KEY)
         )
     return key and key.strip()
-
-
-def _kind(value: Any) -> str:
-    return {list: "array", str: "text", bool: "boolean", int: "number", float: "number"}.get(type(value), "value")

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from frappe import _
-from frappe.utils import escape_html, get_url
+from frappe.utils import escape_html, fmt_money, get_url
 
 from job_engine.core.error_text import printable
 from job_engine.core.redact import redact_text
@@ -34,7 +34,8 @@ def write(organization: str, jobs: Sequence[Any]) -> AlertText:
     subject = _subject(organization, jobs)
     link = _link(organization, jobs)
     body = _list(_("By type"), Counter(job.job_type for job in jobs)) + _list(_("By cause"), _causes(jobs))
-    button = f'<p><a href="{escape_html(link)}">{escape_html(_("Look at them") if len(jobs) > 1 else _("Look at it"))}</a></p>'
+    look = _("Look at them") if len(jobs) > 1 else _("Look at it")
+    button = f'<p><a href="{escape_html(link)}">{escape_html(look)}</a></p>'
     return AlertText(subject, escape_html(subject), body, link, f"<p>{escape_html(subject)}</p>{body}{button}")
 
 
@@ -43,7 +44,7 @@ def _subject(organization: str, jobs: Sequence[Any]) -> str:
         return _("A job of type {0} of {1} has failed for good and needs a person.").format(
             jobs[0].job_type, organization
         )
-    return _("{0} jobs of {1} have failed for good and need a person.").format(f"{len(jobs):,}", organization)
+    return _("{0} jobs of {1} have failed for good and need a person.").format(_number(len(jobs)), organization)
 
 
 def _link(organization: str, jobs: Sequence[Any]) -> str:
@@ -71,8 +72,14 @@ def _cause(job: Any) -> str:
 
 
 def _list(title: str, counts: Counter[str]) -> str:
-    lines = [f"<li>{n:,} &times; {escape_html(text)}</li>" for text, n in counts.most_common(MOST_LINES)]
+    lines = [f"<li>{_number(n)} &times; {escape_html(text)}</li>" for text, n in counts.most_common(MOST_LINES)]
     others = sum(counts.values()) - sum(n for _text, n in counts.most_common(MOST_LINES))
     if others:
-        lines.append(f"<li>{escape_html(_('{0} others').format(f'{others:,}'))}</li>")
+        more = _("{0} others").format(_number(others))
+        lines.append(f"<li>{escape_html(more)}</li>")
     return f"<p><b>{escape_html(title)}</b></p><ul>{''.join(lines)}</ul>"
+
+
+def _number(n: int) -> str:
+    """As the site writes numbers."""
+    return fmt_money(n, precision=0)

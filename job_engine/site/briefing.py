@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from job_engine.site import job_types, settings
+import frappe
+
+from job_engine.site import job_types, settings, tenancy
 from job_engine.site.asking import ask
 from job_engine.site.dialects import OnASite
 from job_engine.site.job_types import Overrides
 from job_engine.site.settings import SiteSettings
+from job_engine.site.tenancy import Suspension
 from job_engine.store.controls import COLUMNS as CONTROL_COLUMNS
 from job_engine.store.session import Session
 
@@ -31,6 +34,7 @@ class Briefing:
     settings: SiteSettings
     overrides: Overrides
     controls: Sequence[Sequence[Any]]  # rows of CONTROL_COLUMNS
+    suspended: Sequence[str]  # organizations
 
     def is_new(self) -> bool:
         """Whether it was read so short a time ago that asking again would hardly tell more."""
@@ -39,31 +43,49 @@ class Briefing:
 
 def read(session: Session) -> Briefing:
     """As it is in the database now. The rest of the process goes by the settings and overrides that were found."""
-    found: dict[str, list[list[Any]]] = {"clock": [], "setting": [], "type": [], "control": []}
-    for (text,) in ask(_question(session.dialect), session=session):
-        part, *row = json.loads(text)
-        found[part].append(row)
+    suspension = Suspension.known()
+    found = _asked(session, suspension)
+    in_force = settings.remember(found["setting"])
+    if suspension.doctype != tenancy.tenant_doctype():  # the settings have named another one since
+        Suspension.forget()
+        found = _asked(session, Suspension.known())
     return Briefing(
         time.monotonic(),
         datetime.fromisoformat(found["clock"][0][0]),
-        settings.remember(found["setting"]),
+        in_force,
         job_types.remember(found["type"]),
         [_with_time(row) for row in found["control"]],
+        [name for (name,) in found["suspended"]],
     )
 
 
-def _question(dialect: OnASite) -> str:
-    """Rendered for each dialect once, by the session."""
-    text_of = dialect.text_of
-    controls = ", ".join(text_of(column) if column == "paused_at" else column for column in CONTROL_COLUMNS)
+def _asked(session: Session, suspension: Suspension) -> dict[str, list[list[Any]]]:
+    try:
+        answer = ask(_question(session.dialect, suspension), session=session)
+    except Exception as error:
+        if not suspension.condition or not frappe.db.is_table_missing(error):
+            raise
+        Suspension.forget()  # the doctype was dropped since: its jobs say so when they run
+        answer = ask(_question(session.dialect, Suspension(suspension.doctype, "")), session=session)
+    found: dict[str, list[list[Any]]] = {"clock": [], "setting": [], "type": [], "control": [], "suspended": []}
+    for (text,) in answer:
+        part, *row = json.loads(text)
+        found[part].append(row)
+    return found
+
+
+def _question(dialect: OnASite, suspension: Suspension) -> str:
+    controls = ", ".join(dialect.text_of(column) if column == "paused_at" else column for column in CONTROL_COLUMNS)
+    parts = [
+        ("clock", dialect.text_of(dialect.utc_now), ""),
+        ("setting", settings.COLUMNS, settings.STORED),
+        ("type", ", ".join(f"`{column}`" for column in job_types.COLUMNS), " FROM `tabJob Type`"),
+        ("control", controls, " FROM {control}"),
+    ]
+    if suspension.condition:
+        parts.append(("suspended", "name", f" FROM `tab{suspension.doctype}` WHERE {suspension.condition}"))
     return " UNION ALL ".join(
-        "SELECT " + dialect.row_of(f"'{part}', {columns}") + rest
-        for part, columns, rest in (
-            ("clock", text_of(dialect.utc_now), ""),
-            ("setting", settings.COLUMNS, settings.STORED),
-            ("type", ", ".join(f"`{column}`" for column in job_types.COLUMNS), " FROM `tabJob Type`"),
-            ("control", controls, " FROM {control}"),
-        )
+        "SELECT " + dialect.row_of(f"'{part}', {columns}") + rest for part, columns, rest in parts
     )
 
 

@@ -11,7 +11,7 @@ from job_engine.core.job import Job
 from job_engine.core.language import _
 from job_engine.core.priority import Lane
 from job_engine.core.registry import Registry
-from job_engine.site import briefing, tenancy
+from job_engine.site import briefing
 from job_engine.site.briefing import Briefing
 from job_engine.site.job_types import isolated
 from job_engine.store import controls, inserting
@@ -57,7 +57,7 @@ class SiteStore(SqlStore):
         pauses = {
             **in_force.pauses,
             **_paused("type", known.overrides.disabled, _("the job type is disabled")),
-            **_paused("organization", tenancy.suspended_organizations(session), _("the organization is suspended")),
+            **_paused("organization", known.suspended, _("the organization is suspended")),
             **_paused("everything", [""] if known.settings.paused else [], _("Job Engine Settings pause everything")),
         }
         return SiteControls(pauses, in_force.limits, isolated(self.registry), self.alone)

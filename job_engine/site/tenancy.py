@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import frappe
 from frappe import _
 
 from job_engine.core.errors import InvalidJob
 from job_engine.site import settings
-from job_engine.site.asking import ask
-from job_engine.store.session import Session
 
 
 def tenant_doctype() -> str:
@@ -73,43 +71,42 @@ def required_organization(user: str, given: str | None) -> str:
 # Suspension --------------------------------------------------------------------------------------------------------------
 
 
-def suspended_organizations(session: Session | None = None) -> list[str]:
-    question = _suspended_question()
-    try:
-        return [row[0] for row in ask(question, session=session)] if question else []
-    except Exception as error:
-        if session is None or not frappe.db.is_table_missing(error):
-            raise
-        frappe.cache.delete_value(_suspended_key())  # the doctype was dropped since: its jobs say so when they run
-        return []
+_SUSPENSION = "job_engine_suspension"  # a key of the site's cache
 
 
-def _suspended_question() -> str | None:
-    """Kept in the site's cache, which `bench clear-cache` and every change of a doctype empties: each claim asks for it."""
-    return frappe.cache.get_value(_suspended_key(), generator=_make_suspended_question) or None
+class Suspension(NamedTuple):
+    """How an organization is known to be suspended."""
 
+    doctype: str
+    condition: str  # of its documents; empty where the doctype has no way to say it
 
-def _suspended_key() -> str:
-    return f"job_engine_suspended:{tenant_doctype()}"
+    @classmethod
+    def known(cls) -> Suspension:
+        """Kept in the site's cache, which `bench clear-cache` and every change of a doctype empties: each claim asks."""
+        return cls(*frappe.cache.get_value(_SUSPENSION, generator=lambda: tuple(cls._found())))
 
+    @staticmethod
+    def forget() -> None:
+        frappe.cache.delete_value(_SUSPENSION)
 
-def _make_suspended_question() -> str:
-    """Tenant doctypes say it in different ways. One that has no way is never suspended."""
-    doctype = tenant_doctype()
-    if not _has_table(doctype):
-        return ""
-    fields = {field.fieldname: field.fieldtype for field in frappe.get_meta(doctype).fields}
-    conditions = [
-        f"`{field}` = {value}"
-        for field, fieldtypes, value in (
-            ("suspended", ("Check",), "1"),
-            ("disabled", ("Check",), "1"),
-            ("enabled", ("Check",), "0"),
-            ("status", ("Select", "Data"), "'Suspended'"),
-        )
-        if fields.get(field) in fieldtypes
-    ]
-    return f"SELECT name FROM `tab{doctype}` WHERE {' OR '.join(conditions)}" if conditions else ""
+    @classmethod
+    def _found(cls) -> Suspension:
+        """Tenant doctypes say it in different ways. One that has no way is never suspended."""
+        doctype = tenant_doctype()
+        if not _has_table(doctype):
+            return cls(doctype, "")
+        fields = {field.fieldname: field.fieldtype for field in frappe.get_meta(doctype).fields}
+        conditions = [
+            f"`{field}` = {value}"
+            for field, fieldtypes, value in (
+                ("suspended", ("Check",), "1"),
+                ("disabled", ("Check",), "1"),
+                ("enabled", ("Check",), "0"),
+                ("status", ("Select", "Data"), "'Suspended'"),
+            )
+            if fields.get(field) in fieldtypes
+        ]
+        return cls(doctype, " OR ".join(conditions))
 
 
 # User Permissions ----------------------------------------------------------------------------------------------------------

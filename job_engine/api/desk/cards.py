@@ -42,7 +42,10 @@ def throughput(
         "datasets": [
             {"name": frappe._("Completed"), "values": [sums.completed for sums in counted.bars]},
             {"name": frappe._("Tried again"), "values": [sums.retried for sums in counted.bars]},
-            {"name": frappe._("Dead Letter"), "values": [sums.dead for sums in counted.bars]},
+            {
+                "name": frappe._("Dead Letter", context="Legend of a chart"),
+                "values": [sums.dead for sums in counted.bars],
+            },
         ],
     }
 

@@ -73,6 +73,21 @@ def test_one_dead_letter_leads_to_the_job(acme: str):
     assert message.link.endswith(f"/app/background-job/{job}")
 
 
+def test_each_reads_it_in_their_own_language(acme: str):
+    english, german = (people.user("Job Manager", organizations=(acme,)) for _ in range(2))
+    frappe.db.set_value("User", german, "language", "de")
+    dead_letter(acme, job_type="import", last_error="KeyError: as it was")
+
+    alerts.send_due()
+
+    assert told(english)[0].subject == f"A job of type import of {acme} has failed for good and needs a person."
+    (message,) = told(german)
+    assert message.subject.startswith(f"Ein Job vom Typ import von {acme} ist endgültig gescheitert")
+    assert "Nach Ursache" in message.email_content
+    assert "KeyError: as it was" in message.email_content, "what was stored stays as it was written"
+    assert frappe.local.lang == "en", "nobody else is spoken to in German"
+
+
 def test_each_is_told_once(acme: str):
     manager = people.user("Job Manager", organizations=(acme,))
     dead_letter(acme)

@@ -12,7 +12,7 @@ from frappe.desk.search import search_link
 from frappe.handler import execute_cmd
 
 from job_engine.core.errors import InvalidJob
-from job_engine.site import tenancy
+from job_engine.site import briefing, engine, tenancy
 from job_engine.tests.site import people
 
 
@@ -275,7 +275,8 @@ def test_a_loop_asks_the_database_once(acmes_user, acme, monkeypatch):
 def test_a_suspended_organization_is_listed_and_others_are_not(globex):
     suspended = people.organization("Late payer", suspended=1)
 
-    listed = tenancy.suspended_organizations()
+    with engine().store.session() as session:
+        listed = briefing.read(session).suspended
 
     assert suspended in listed
     assert globex not in listed

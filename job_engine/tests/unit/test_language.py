@@ -67,7 +67,9 @@ def test_what_is_marked_can_be_found_by_those_who_translate(path: Path) -> None:
     """Frappe's tools read literals: an f-string is none, and a variable called `_` hides the function."""
     tree = ast.parse(path.read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_mark(node.func)]
+    inside = {id(node) for text in ast.walk(tree) if isinstance(text, ast.JoinedStr) for node in ast.walk(text)}
     for call in calls:
+        assert id(call) not in inside, f"{path}:{call.lineno}: within an f-string it is not found"
         assert not isinstance(call.args[0], ast.JoinedStr | ast.BinOp), f"{path}:{call.lineno}: no plain literal"
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
         marks = [node for node in ast.walk(function) if node in calls]

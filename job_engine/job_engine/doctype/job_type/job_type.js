@@ -69,7 +69,7 @@ function policy_words() {
 	return {
 		queue: __("Queue"),
 		priority: __("Priority"),
-		timeout: __("Timeout"),
+		timeout: __("Timeout", null, "Job Type"),
 		max_attempts: __("Max Attempts"),
 		retry: __("Retry Policy"),
 		dedup_window: __("Dedup Window"),
@@ -97,8 +97,8 @@ const SECONDS = ["timeout", "dedup_window"];
 const CHOICES = ["priority", "commit", "isolation"]; // words of the doctype, which has translations of them
 
 function shown(value, word) {
-	if (value === null || value === undefined) return __("none");
-	if (SECONDS.includes(word)) return value ? job_engine.duration(value) : __("none");
+	if (value === null || value === undefined) return __("none", null, "Job Type");
+	if (SECONDS.includes(word)) return value ? job_engine.duration(value) : __("none", null, "Job Type");
 	if (typeof value === "boolean") return value ? __("Yes") : __("No");
 	if (value.kind) return shown_retry(value);
 	if (CHOICES.includes(word)) return __(value, null, "Job Type");

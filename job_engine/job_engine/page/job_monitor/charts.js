@@ -1,7 +1,6 @@
 // The monitor's charts. Their labels are times and priorities: nothing that a user or a handler wrote gets into them.
 job_engine.monitor.Charts = class {
 	HEIGHT = 220;
-	FORMATS = { "1h": "HH:mm", "24h": "HH:mm", "7d": "ddd HH:mm" };
 	COLORS = { completed: "#38a160", retried: "#f59e0b", dead: "#e24c4c", wait: "#7574ff", took: "#2490ef" };
 
 	constructor(body) {
@@ -20,7 +19,7 @@ job_engine.monitor.Charts = class {
 				datasets: [
 					{ name: __("Completed"), values: data.bars.map((bar) => bar.completed) },
 					{ name: __("Tried again"), values: data.bars.map((bar) => bar.retried) },
-					{ name: __("Dead Letter"), values: data.bars.map((bar) => bar.dead) },
+					{ name: __("Dead Letter", null, "Legend of a chart"), values: data.bars.map((bar) => bar.dead) },
 				],
 			},
 		});
@@ -92,7 +91,10 @@ job_engine.monitor.Charts = class {
 
 	label(at, span) {
 		const zone = frappe.boot.time_zone?.user || frappe.boot.time_zone?.system || moment.tz.guess();
-		return moment(at).tz(zone).format(this.FORMATS[span]);
+		const time = moment(at).tz(zone).format("HH:mm");
+		if (span !== "7d") return time;
+		const day = new Date(at).toLocaleDateString(frappe.boot.lang, { weekday: "short", timeZone: zone });
+		return `${day} ${time}`;
 	}
 
 	rounded(seconds) {

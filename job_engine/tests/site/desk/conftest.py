@@ -100,15 +100,16 @@ def other(tenants: tuple[str, str]) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def desks(browser: Any, tenants: tuple[str, str]) -> Iterator[Callable[[str], Desk]]:
+def desks(browser: Any, tenants: tuple[str, str]) -> Iterator[Callable[..., Desk]]:
     """Desk as a user of each kind sees it, opened when it is first asked for."""
     people.user()  # the first System User of a site is made System Manager by Frappe
-    opened: dict[str, Desk] = {}
+    opened: dict[tuple[str, str], Desk] = {}
 
-    def of(kind: str) -> Desk:
-        if kind not in opened:
-            opened[kind] = log_in(browser, kind, () if kind == "System Manager" else tenants[:1])
-        return opened[kind]
+    def of(kind: str, language: str = "en") -> Desk:
+        if (kind, language) not in opened:
+            organizations = () if kind == "System Manager" else tenants[:1]
+            opened[kind, language] = log_in(browser, kind, organizations, language)
+        return opened[kind, language]
 
     yield of
     for desk in opened.values():
@@ -123,10 +124,10 @@ def desks(browser: Any, tenants: tuple[str, str]) -> Iterator[Callable[[str], De
     frappe.db.commit()
 
 
-def log_in(browser: Any, kind: str, organizations: tuple[str, ...]) -> Desk:
+def log_in(browser: Any, kind: str, organizations: tuple[str, ...], language: str) -> Desk:
     frappe.set_user("Administrator")
     user, password = people.user(kind, organizations=organizations), secrets.token_hex(16)
-    frappe.db.set_value("User", user, {"first_name": SMUGGLED, "full_name": SMUGGLED, **SHOWN})
+    frappe.db.set_value("User", user, {"first_name": SMUGGLED, "full_name": SMUGGLED, "language": language, **SHOWN})
     create_notification_settings(user)  # Desk does not open without them
     update_password(user, password)
     frappe.db.commit()
@@ -139,18 +140,18 @@ def log_in(browser: Any, kind: str, organizations: tuple[str, ...]) -> Desk:
 
 
 @pytest.fixture
-def desk_of(desks: Callable[[str], Desk], request: Any, tmp_path: Path) -> Iterator[Callable[[str], Desk]]:
-    used: dict[str, Desk] = {}
+def desk_of(desks: Callable[..., Desk], request: Any, tmp_path: Path) -> Iterator[Callable[..., Desk]]:
+    used: dict[tuple[str, str], Desk] = {}
 
-    def of(kind: str) -> Desk:
-        if kind not in used:
-            used[kind] = desks(kind).begin()
-        return used[kind]
+    def of(kind: str, language: str = "en") -> Desk:
+        if (kind, language) not in used:
+            used[kind, language] = desks(kind, language).begin()
+        return used[kind, language]
 
     yield of
     if request.node.stash.get(FAILED, False):
-        for kind, desk in used.items():
-            picture = tmp_path / f"{kind}.png"
+        for (kind, language), desk in used.items():
+            picture = tmp_path / f"{kind} {language}.png"
             desk.page.screenshot(path=picture)
             print(f"What the {kind} saw is in {picture}; errors of the page: {desk.errors}")
     for desk in used.values():
