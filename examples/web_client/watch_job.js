@@ -21,9 +21,10 @@ export function watchJob({ socket, name, getStatus, onChange, onError = console.
 
   async function ask() {
     clearTimeout(timer);
+    const heardAt = knownAt; // the answer is no older than what we had heard when we asked, whatever its own time
     try {
       const job = await getStatus(name);
-      learn(job, job.modified);
+      learn(job, job.modified > heardAt ? job.modified : heardAt);
     } catch (error) {
       onError(error);
     }
