@@ -72,7 +72,7 @@ class SiteHome:
         except JobEngineError as error:
             yield Finding("application", Level.PROBLEM, str(error), "No job can run until that is repaired.")
         else:
-            yield from examine(engine, self.application())
+            yield from examine(engine)
 
     def close(self) -> None:
         import frappe

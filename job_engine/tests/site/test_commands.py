@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,9 @@ import frappe
 import pytest
 
 from job_engine.core.states import Status
+from job_engine.doctor.finding import Level
 from job_engine.site import engine
+from job_engine.site.doctor import check_apps
 from job_engine.tests.site.bench_command import answer, bench, command
 from job_engine.tests.site.bench_workers import wait_until
 from job_engine.tests.site.running import QUEUE
@@ -98,6 +101,11 @@ def test_doctor_looks_at_what_only_a_bench_has():
 
     assert {"database", "tables", "application", "scheduler", "redis", "workers", "leases", "pauses"} <= set(findings)
     assert findings["tables"]["level"] == findings["redis"]["level"] == "ok"
+    assert re.search(r"^the apps of \S+ register \d+ job types$", findings["application"]["says"])
+
+
+def test_a_site_whose_apps_register_no_job_type_is_well():
+    assert check_apps(0).level is Level.OK
 
 
 def test_types_and_metrics_are_the_sites():
