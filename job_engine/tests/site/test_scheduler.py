@@ -25,7 +25,7 @@ def runners() -> Iterator[RunnersEngine]:
 
 
 def make_due(*names: str) -> None:
-    frappe.db.sql("UPDATE `tabBackground Job` SET run_after = creation - INTERVAL 1 HOUR WHERE name IN %s", (names,))
+    frappe.db.sql("UPDATE `tabBackground Job` SET run_after = creation - INTERVAL '1' HOUR WHERE name IN %s", (names,))
     frappe.db.commit()
 
 
@@ -51,7 +51,8 @@ def test_the_tick_rescues_a_job_whose_runner_is_gone(here, runners):
     frappe.db.commit()
     assert [claimed.name for claimed in runners.store.claim_batch("gone", 1, (QUEUE,))] == [job.name]
     frappe.db.sql(
-        "UPDATE `tabBackground Job` SET lease_expires_at = lease_expires_at - INTERVAL 1 DAY WHERE name = %s", job.name
+        "UPDATE `tabBackground Job` SET lease_expires_at = lease_expires_at - INTERVAL '1' DAY WHERE name = %s",
+        job.name,
     )
     frappe.db.commit()
 
