@@ -12,7 +12,6 @@ from time import perf_counter
 from typing import Any
 
 import frappe
-from frappe.desk import reportview
 
 from benchmarks import report
 from benchmarks.report import Figure
@@ -20,7 +19,7 @@ from benchmarks.rounds import Entry, Plan, take_turns
 from benchmarks.site import bench
 from benchmarks.site.contenders import Ours
 from job_engine.runner import Runner
-from job_engine.site import engine, enqueue_many
+from job_engine.site import engine, enqueue_many, list_calls, listing
 from job_engine.site.engines import RunnersEngine
 from job_engine.site.tables import JOB, LOG
 from job_engine.worker_id import new_worker_id
@@ -28,7 +27,7 @@ from job_engine.worker_id import new_worker_id
 _GROUP = "Growth"
 _AT_LEAST = 0.8
 _MOST_MS = 300.0
-_ORGANIZATIONS, _TYPES = 20, 5
+_ORGANIZATIONS, _TYPES, _USERS = 20, 5, 50
 _LOOKS = 5
 _DAYS = 20 * 86_400  # within the retention, or the housekeeping would prune them meanwhile
 
@@ -47,6 +46,8 @@ def measure(plan: Plan) -> Iterator[Figure]:
             who = "everybody's" if user == "Administrator" else "one organization's"
             for what, look in _views(user).items():
                 yield _time(f"{what}, {who}, {table}", look)
+            for what, filters in _FILTERS.items():
+                yield _time_sorts(f"list, first page{what}, sorted by the slowest column, {who}, {table}", filters)
     finally:
         frappe.set_user("Administrator")
         _swap(full=False)
@@ -89,13 +90,28 @@ def _make_full_tables(count: int) -> None:
         dropped = ", ".join(f"DROP INDEX `{name}`" for name in definitions)
         frappe.db.sql_ddl(f"ALTER TABLE `aside_full {table}` {dropped}")
     back = f"INTERVAL (({count} - n) * {_DAYS} DIV {count}) SECOND"
+    waited = (
+        "INTERVAL (n * 7919 % 7200) SECOND"  # of all lengths: by no column are they in the order in which they came
+    )
+    organization, job_type = f"CONCAT('Organization ', n % {_ORGANIZATIONS})", f"CONCAT('type_', n DIV 7 % {_TYPES})"
+    died, canceled = "n % 101 = 0", "n % 211 = 0"
     changed = {
         "name": "CONCAT(LEFT(name, 12), LPAD(CONV(n, 10, 36), 14, '0'))",
         "job_hash": "CONCAT(job_hash, n)",
-        "organization": f"CONCAT('Organization ', n % {_ORGANIZATIONS})",
-        "job_type": f"CONCAT('type_', n % {_TYPES})",
-        "status": "IF(n % 101 = 0, 'Dead Letter', status)",
-        **{column: f"{column} - {back}" for column in ("creation", "modified", "started_at", "ended_at", "run_after")},
+        "organization": organization,
+        "job_type": job_type,
+        "user": f"CONCAT('user-', n % {_USERS}, '@example.com')",
+        "priority": "ELT(1 + n % 4, 'Critical', 'High', 'Normal', 'Low')",
+        "queue": "ELT(1 + n % 3, 'default', 'short', 'long')",
+        "lane": f"CONCAT_WS('|', n % 4, ELT(1 + n % 3, 'default', 'short', 'long'), {organization}, {job_type})",
+        "status": f"CASE WHEN {died} THEN 'Dead Letter' WHEN {canceled} THEN 'Canceled' ELSE status END",
+        "error_type": f"CASE WHEN {died} THEN IF(n % 2, 'Transient', 'Permanent') END",
+        "progress": f"IF({died} OR {canceled}, n % 97, progress)",
+        "attempts": f"CASE WHEN {died} THEN 5 WHEN {canceled} THEN 0 ELSE 1 + (n % 17 = 0) + (n % 119 = 0) END",
+        "max_attempts": "IF(n % 7, 5, 3)",
+        "creation": f"creation - {back} - {waited}",
+        "run_after": f"run_after - {back} - {waited} + INTERVAL (n % 600) SECOND",
+        **{column: f"{column} - {back}" for column in ("modified", "started_at", "ended_at")},
     }
     _copy(JOB, f"name = '{name}'", count, changed)
     _copy(
@@ -198,7 +214,7 @@ def _manager() -> str:
 
 def _views(user: str) -> dict[str, Callable[[], Any]]:
     organization = None if user == "Administrator" else "Organization 1"
-    dead = [["Background Job", "status", "=", "Dead Letter"]]
+    dead = _FILTERS[", Dead Letter"]
     return {
         "list, first page": lambda: _page([]),
         "list, first page, Dead Letter": lambda: _page(dead),
@@ -206,6 +222,14 @@ def _views(user: str) -> dict[str, Callable[[], Any]]:
         "list, count, Dead Letter": lambda: _count(dead),
         "metrics": lambda: engine().metrics(organization),
     }
+
+
+_FILTERS: dict[str, list[Any]] = {
+    "": [],
+    ", Dead Letter": [["Background Job", "status", "=", "Dead Letter"]],
+    ", Completed": [["Background Job", "status", "=", "Completed"]],
+    ", one type": [["Background Job", "job_type", "=", "type_3"]],
+}
 
 
 def _asked(filters: list[Any], **more: Any) -> None:
@@ -219,26 +243,44 @@ def _asked(filters: list[Any], **more: Any) -> None:
     )
 
 
-def _page(filters: list[Any]) -> Any:
-    _asked(filters, order_by="`tabBackground Job`.`creation` desc", start=0, page_length=20)
-    found = reportview.get()
+def _page(filters: list[Any], column: str = "creation", way: str = "desc") -> Any:
+    _asked(filters, order_by=f"`tabBackground Job`.`{column}` {way}", start=0, page_length=20)
+    found = list_calls.get()  # what Desk calls
     assert len(found["values"]) == 20
+    assert "bounded" not in frappe.local.response
     return found
 
 
 def _count(filters: list[Any]) -> Any:
     """The list asks for at most 1,001: above that it shows "1000+"."""
     _asked(filters, distinct="false", limit=1001)
-    return reportview.get_count()
+    return list_calls.get_count()
 
 
 def _time(what: str, look: Callable[[], Any]) -> Figure:
+    seconds = _milliseconds(look)
+    rounds = ", ".join(f"{one:.0f}" for one in seconds)
+    return report.at_most(_GROUP, what, median(seconds), " ms", _MOST_MS, rounds)
+
+
+def _time_sorts(what: str, filters: list[Any]) -> Figure:
+    """One figure for all that a list can be sorted by, both ways: the slowest."""
+    taken = {
+        f"{column} {way}": median(_milliseconds(lambda column=column, way=way: _page(filters, column, way)))
+        for column in listing.SORTABLE
+        for way in ("asc", "desc")
+    }
+    slowest = sorted(taken, key=lambda sort: -taken[sort])[:5]
+    rounds = ", ".join(f"{sort}: {taken[sort]:.0f}" for sort in slowest)
+    return report.at_most(_GROUP, what, taken[slowest[0]], " ms", _MOST_MS, rounds)
+
+
+def _milliseconds(look: Callable[[], Any]) -> list[float]:
     look()  # caches of Frappe's own
-    seconds = []
+    taken = []
     for _ in range(_LOOKS):
         frappe.db.rollback()
         start = perf_counter()
         look()
-        seconds.append((perf_counter() - start) * 1000)
-    rounds = ", ".join(f"{one:.0f}" for one in seconds)
-    return report.at_most(_GROUP, what, median(seconds), " ms", _MOST_MS, rounds)
+        taken.append((perf_counter() - start) * 1000)
+    return taken

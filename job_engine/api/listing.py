@@ -25,8 +25,8 @@ def list_jobs(
 ) -> answers.JobPage:
     """The jobs that the caller may see: filtered, sorted, one page of them, and how many there are.
 
-    Matches are counted up to 100,000. They are in exact order by `name` or `creation`; by another column, the newest 20,000
-    matches are sorted.
+    Matches are counted up to 100,000. Of all that match, the page has those that come first by the column that is asked for,
+    whichever it is; what has no value there comes last.
 
     filters: What to look for, see JobFilters. A word takes a text or a list of texts, any of which may match.
     sort: A column, then asc or desc.

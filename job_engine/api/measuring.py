@@ -57,7 +57,7 @@ def workers() -> answers.WorkerList:
     operator = sees_everything()
     wanted = listing.which(engine(), frappe.session.user, {"status": "Running"})
     running: dict[str, list[answers.RunningJob]] = {}
-    for job in listing.rows(engine(), listing.names(engine(), wanted, listing.SORTED)):
+    for job in listing.rows(engine(), listing.names(engine(), wanted, listing.FEW)):
         running.setdefault(job.lease_owner or "", []).append(
             {
                 "name": job.name,

@@ -1,13 +1,12 @@
 """Jobs that somebody may see, by what they ask for: filtered, sorted, in pages, and counted.
 
-Fast with a million jobs, and so not everything is exact: matches are counted up to a limit, and sorted by what no index has
-in order among the newest only.
+Fast with a million jobs, and so not everything is exact: matches are counted up to a limit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +14,16 @@ from job_engine.core.errors import JobEngineError
 from job_engine.core.job import COLUMNS, Job
 from job_engine.core.priority import PRIORITIES, lane_ranges
 from job_engine.core.states import Status
-from job_engine.site import tenancy
+from job_engine.site import sorting, tenancy
 from job_engine.site.permissions import hidden_types
+from job_engine.site.sorting import Which
 from job_engine.store.rows import job_from_row
 
 if TYPE_CHECKING:
     from job_engine.site.engines import SiteEngine
 
 COUNTED = 100_000  # matches are counted up to so many
-SORTED = 20_000  # of the newest matches, so many are sorted where no index has the order
+FEW = 20_000  # so many matches are all read and then sorted
 
 WORDS = ("name", "status", "job_type", "organization", "queue", "priority", "user", "error_type", "depends_on")
 TIMES = {
@@ -33,18 +33,13 @@ TIMES = {
     "ended_before": "ended_at <",
 }
 TEXTS = ("error_contains",)
-_NEEDS_STATUS = (
-    "queue",
-    "priority",
-    "error_type",
-    "error_contains",
-)  # found through an index that starts with the status
+_GIVEN = ("status", "job_type", "organization", "user")  # what helps to sort
+# Found through an index that starts with the status.
+_NEEDS_STATUS = ("queue", "priority", "error_type", "error_contains", "ended_after", "ended_before")
 
-SORTABLE = (
-    "name", "creation", "job_type", "organization", "status", "priority", "queue", "user", "progress", "attempts",
-    "max_attempts", "run_after", "started_at", "ended_at", "error_type", "modified",
-)  # fmt: skip
-_BY_TIME = ("name", "creation")  # in order already: names are in the order of time
+_BY_TIME = ("name", "creation")  # names are in the order of time
+
+SORTABLE = (*_BY_TIME, *sorting.ORDERS)
 
 _HEAVY = {"params": "'{{}}'", "result": "NULL", "checkpoint": "NULL", "traceback": "NULL"}  # no list shows these
 _LIST_COLUMNS = ", ".join(_HEAVY.get(c, "{user}" if c == "user" else c) for c in COLUMNS)
@@ -55,17 +50,6 @@ class Page:
     jobs: list[Job]
     total: int
     total_is_exact: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Which:
-    """Conditions in SQL and their parameters."""
-
-    condition: str
-    parameters: tuple[Any, ...]
-
-    def and_(self, condition: str, *parameters: Any) -> Which:
-        return Which(f"{self.condition} AND {condition}", (*self.parameters, *parameters))
 
 
 def which(engine: SiteEngine, user: str, filters: Mapping[str, Any]) -> Which:
@@ -86,10 +70,13 @@ def which(engine: SiteEngine, user: str, filters: Mapping[str, Any]) -> Which:
             chosen = chosen.and_(those, *parameters)
             if word in ("queue", "priority"):
                 chosen = _in_lanes(chosen, word, values)
+            elif word in _GIVEN:
+                chosen = chosen.with_given(word, values)
         elif word in TIMES:
             if not isinstance(value, datetime):
                 raise JobEngineError(f"{word} is a time.")
             chosen = chosen.and_(f"{TIMES[word]} %s", engine.store.dialect.to_db(value))
+            chosen = replace(chosen, is_of_a_time=True)
         elif word in TEXTS:
             escaped = str(value).replace("!", "!!").replace("%", "!%").replace("_", "!_")
             chosen = chosen.and_("last_error LIKE %s ESCAPE '!'", f"%{escaped}%")
@@ -172,26 +159,18 @@ def check_sort(sort: str) -> str:
 def _names_of_page(
     engine: SiteEngine, wanted: Which, total: int, sort: str, descending: bool, start: int, length: int
 ) -> list[str]:
-    """Few are all read and then sorted; of many, an index has those in order that are wanted.
-
-    With a limit alone, the database would often walk the index that has the order, past a million jobs that do not match.
-    """
-    way = "DESC" if descending else "ASC"
-    if total > SORTED and sort in _BY_TIME:
-        source = (
-            f"SELECT name FROM {{job}} WHERE {wanted.condition} ORDER BY {sort} {way}, name {way} LIMIT %s OFFSET %s"
-        )
-        parameters = [*wanted.parameters, length, start]
-    else:
-        column = _column(sort)
-        newest = "ORDER BY creation DESC, name DESC " if total > SORTED else ""
-        source = (
-            f"SELECT name FROM (SELECT name AS name, {column} AS sorted FROM {{job}} WHERE {wanted.condition} {newest}"
-            f"LIMIT %s) matching ORDER BY sorted IS NULL, {_order(sort)} {way}, name {way} LIMIT %s OFFSET %s"
-        )
-        parameters = [*wanted.parameters, SORTED, length, start]
     with engine.store.session() as session:
-        return session.column(source, parameters)
+        if sort not in _BY_TIME:
+            asked = sorting.Question(wanted, sort, descending, start, length)
+            return sorting.names(session.rows, not session.dialect.partial_indexes, asked)
+        # With a limit alone, the database would often walk in the order of time past a million jobs that do not match.
+        few = f"SELECT name, creation FROM {{job}} WHERE {wanted.condition} LIMIT {FEW}"
+        source = f"({few}) matching" if total <= FEW else f"{{job}} WHERE {wanted.condition}"
+        way = "DESC" if descending else "ASC"
+        return session.column(
+            f"SELECT name FROM {source} ORDER BY {sort} {way}, name {way} LIMIT %s OFFSET %s",
+            [*wanted.parameters, length, start],
+        )
 
 
 def _permitted(engine: SiteEngine, user: str) -> Which:
@@ -200,16 +179,13 @@ def _permitted(engine: SiteEngine, user: str) -> Which:
         return Which("1 = 1", ())
     if not permitted:
         return Which("1 = 0", ())
-    chosen = Which(*_tupled(engine.store.dialect.among("organization", sorted(permitted))))
+    those, values = engine.store.dialect.among("organization", sorted(permitted))
+    chosen = Which(those, tuple(values)).with_given("organization", sorted(permitted))
     hidden = sorted(hidden_types(user))
     if hidden:
         those, values = engine.store.dialect.among("job_type", hidden)
         chosen = chosen.and_(f"NOT ({those})", *values)
     return chosen
-
-
-def _tupled(condition: tuple[str, list[Any]]) -> tuple[str, tuple[Any, ...]]:
-    return condition[0], tuple(condition[1])
 
 
 def _values(word: str, value: Any) -> list[str]:
@@ -225,11 +201,3 @@ def _values(word: str, value: Any) -> list[str]:
 
 def _column(word: str) -> str:
     return "{user}" if word == "user" else word
-
-
-def _order(sort: str) -> str:
-    """Priorities in their own order, not the alphabet's."""
-    if sort != "priority":
-        return "sorted"
-    ranks = " ".join(f"WHEN '{name}' THEN {rank}" for rank, name in enumerate(PRIORITIES))
-    return f"CASE sorted {ranks} END"

@@ -6,7 +6,6 @@ from typing import Any
 
 import frappe
 
-from job_engine.core.states import ENDED
 from job_engine.site import tenancy
 
 
@@ -16,9 +15,9 @@ def after_rename(document: Any, method: str, old: str, new: str, merge: bool = F
     rank = "split_part(lane, '|', 1)" if frappe.db.db_type == "postgres" else "SUBSTRING_INDEX(lane, '|', 1)"
     frappe.db.sql(
         f"""UPDATE `tabBackground Job` SET lane = CONCAT({rank}, '|', queue, '|', organization, '|', job_type)
-            WHERE organization = %(new)s AND status NOT IN %(ended)s""",
-        {"new": new, "ended": sorted(str(status) for status in ENDED)},
-    )
+            WHERE organization = %s""",
+        new,
+    )  # of those that have ended too: they can be retried, and lists find them by it
     if merge:  # the other organization's own limits and counters stand
         frappe.db.sql("DELETE FROM `__job_engine_control` WHERE scope = 'organization' AND target = %s", old)
         frappe.db.sql("DELETE FROM `__job_engine_stat` WHERE organization = %s", old)

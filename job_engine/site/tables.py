@@ -38,8 +38,9 @@ def create() -> None:
         _change(table_definition(word, database.types_of(word)))
     for kind, name, table, columns, condition in (*index_definitions(database.partial_indexes), *_LIST_INDEXES):
         if name not in database.indexes_of_the_doctype:
-            columns = "job, name" if name == "log_job" else columns
+            columns = "job, name" if name == "log_job" else database.longer.get(name, columns)
             where = f" WHERE {condition}" if condition else ""
+            database.drop_unless(f"je_{name}", table, columns)
             _change(f"CREATE {kind} IF NOT EXISTS je_{name} ON {table} ({columns}){where}")
     database.tidy()
 
@@ -56,6 +57,13 @@ class _MariaDB:
     # Frappe drops and adds indexes on one column by what the doctype says: these it makes itself, `dedup_slot` because
     # the field is unique and `creation` because lists are sorted by it.
     indexes_of_the_doctype: ClassVar = {"job_dedup_slot", "job_list"}
+    # With columns that lists are sorted by, see sorting.py. A change of state writes these indexes anyway, and what it changes
+    # besides, such as the attempts, costs nothing more there.
+    longer: ClassVar = {
+        "job_lease": "status, lease_expires_at, error_type, max_attempts, attempts, progress",
+        "job_list_status": "organization, status, creation, job_type, `user`, attempts, max_attempts, progress, error_type,"
+        " run_after, started_at, ended_at, modified",
+    }
     # Lanes are ranges of bytes, and a key is the same as another only if every byte is.
     _bytewise: ClassVar = {"lane": 460, "dedup_key": 140, "dedup_slot": 140, "job_hash": 140}
 
@@ -83,6 +91,17 @@ class _MariaDB:
         if changes:
             _change(f"ALTER TABLE {{log}} {', '.join(changes)}")
 
+    def drop_unless(self, index: str, table: str, columns: str) -> None:
+        """An index that an older version made of other columns."""
+        found = frappe.db.sql(
+            """SELECT column_name FROM information_schema.statistics
+                WHERE table_schema = DATABASE() AND table_name = %s AND index_name = %s ORDER BY seq_in_index""",
+            (_names()[table.strip("{}")].strip("`"), index),
+            pluck=True,
+        )
+        if found and found != columns.replace("`", "").split(", "):
+            _change(f"ALTER TABLE {table} DROP INDEX {index}")
+
     def tidy(self) -> None:
         # Frappe gives every table this one. Here nothing is looked up by it, and every change of state would pay for it.
         for table in ("{job}", "{log}"):
@@ -102,6 +121,10 @@ class _MariaDB:
 class _PostgreSQL:
     partial_indexes = True
     indexes_of_the_doctype: ClassVar = set()
+    longer: ClassVar[dict[str, str]] = {}  # it sorts what it reads
+
+    def drop_unless(self, index: str, table: str, columns: str) -> None:
+        """No version has changed one."""
 
     def types_of(self, word: str) -> dict[str, str]:
         # The doctypes' own: columns of two collations cannot be compared, and times are the site's, without a zone.
@@ -131,5 +154,8 @@ class _PostgreSQL:
 
 
 def _change(template: str) -> None:
-    names = {word: f"`{table}`" for word, table in {"job": JOB, "log": LOG, **INTERNAL}.items()}
-    frappe.db.sql_ddl(template.format_map(names))
+    frappe.db.sql_ddl(template.format_map(_names()))
+
+
+def _names() -> dict[str, str]:
+    return {word: f"`{table}`" for word, table in {"job": JOB, "log": LOG, **INTERNAL}.items()}

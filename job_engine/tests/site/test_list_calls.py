@@ -42,12 +42,24 @@ def test_in_the_order_of_time_nothing_is_left_out(jobs: list[str], acme: str):
     assert "bounded" not in frappe.local.response
 
 
-def test_by_a_column_without_an_order_the_newest_matches_are_sorted(jobs: list[str], acme: str):
+def test_by_a_column_of_the_list_all_are_sorted(jobs: list[str], acme: str):
     found = listed("`tabBackground Job`.`attempts` asc", organization=["=", acme])
 
-    assert set(found) == set(jobs[-4:])
+    assert set(found) == set(jobs)
     assert [jobs.index(name) % 3 for name in found] == sorted(jobs.index(name) % 3 for name in found)
+    assert "bounded" not in frappe.local.response
+
+
+def test_by_a_column_that_only_reports_have_the_newest_matches_are_sorted(jobs: list[str], acme: str):
+    assert set(listed("`tabBackground Job`.`timeout` asc", organization=["=", acme])) == set(jobs[-4:])
     assert frappe.local.response["bounded"] == {"sorted": 4}
+
+
+def test_what_was_searched_is_all_sorted(jobs: list[str], acme: str):
+    found = listed("`tabBackground Job`.`attempts` desc", organization=["=", acme], attempts=["<", 2])
+
+    assert [jobs.index(name) % 3 for name in found] == [1, 1, 0, 0]
+    assert frappe.local.response["bounded"] == {"searched": 6}
 
 
 def test_by_a_filter_without_an_index_the_newest_jobs_are_searched(jobs: list[str], acme: str):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import frappe
 import pytest
 
-from job_engine.site import engine
+from job_engine.site import engine, sorting
 from job_engine.site.engines import RunnersEngine
 from job_engine.store.session import Session
 from job_engine.tests.site.running import QUEUE, Bench
@@ -27,7 +28,7 @@ INDEXES = {
     "rescue": {"je_job_lease", "PRIMARY"},
     "count of an organization's waiting jobs": {"je_job_list_status"},
     "list": {"creation", "je_job_list"},  # Frappe makes one itself, or we do
-    "list of one state": {"je_job_ended", "je_job_lease", "je_job_claim", "creation"},
+    "list of one state": {"je_job_ended", "je_job_lease", "je_job_claim", "je_job_promote", "creation"},
     "list of one organization": {"je_job_list_organization", "je_job_list_status"},
 }
 
@@ -160,6 +161,29 @@ def _touched(statement: str, parameters: tuple[Any, ...]) -> int:
 
 def _reads() -> int:
     return sum(int(value) for _, value in frappe.db.sql("SHOW SESSION STATUS LIKE 'Handler_read%%'"))
+
+
+def test_a_page_in_the_order_of_any_column_reads_few_rows(full: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sorting, "LITTLE", 10)
+    conditions = [
+        sorting.Which("1 = 1"),
+        sorting.Which("status = 'Completed'", given={"status": ["Completed"]}),
+        sorting.Which("job_type = 'test.noop'", given={"job_type": ["test.noop"]}),
+    ]
+
+    def run(template: str, parameters: Sequence[Any]) -> Any:
+        return frappe.db.sql(template.format(job="`tabBackground Job`", user="`user`"), parameters)
+
+    # This table is full of jobs that have not ended, which an order by `modified` reads, and none of them has started.
+    columns = sorting.ORDERS.keys() - {"modified", "started_at"}
+    wrong: list[str] = []
+    for column, wanted, descending in itertools.product(columns, conditions, (False, True)):
+        before = _reads()
+        found = sorting.names(run, True, sorting.Question(wanted, column, descending, 0, 20))
+        touched = _reads() - before
+        if len(found) != 20 or touched > FEW:
+            wrong.append(f"{column}, {wanted.condition}, descending {descending}: {touched} rows for {len(found)}")
+    assert not wrong, "\n".join(wrong)
 
 
 def test_the_engine_of_callers_counts_nothing_when_it_enqueues_again(
