@@ -63,6 +63,7 @@ def test_what_a_bulk_action_would_do(german_desk: Desk, ours: str):
     page.locator(".actions-btn-group:visible > button").click()
     page.locator(".actions-btn-group:visible .dropdown-menu a:has-text('Wiederholen'):visible").first.click()
     page.locator(".modal.show .je-preview-total").wait_for()
+    german_desk.until("cur_dialog?.display")
 
     dialog = page.locator(".modal.show").inner_text()
 
@@ -87,7 +88,7 @@ def test_the_form_and_its_sentence(german_desk: Desk, runner: Bench):
     buttons = german_desk.page.locator(".page-actions:visible button:visible").all_inner_texts()
     for label in ("Wiederholen", "Mit geänderten Parametern wiederholen", "Als Code kopieren"):
         assert label in [text.strip() for text in buttons]
-    labels = german_desk.page.locator(".form-layout:visible").inner_text()
+    labels = german_desk.page.locator(".page-container:visible .form-layout").inner_text()
     for label in ("Priorität", "Zeitlimit (Sekunden)", "Warteschlange"):
         assert label in labels
 
