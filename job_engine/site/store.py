@@ -49,6 +49,10 @@ class SiteStore(SqlStore):
             self.now.told(known.now)
         return known
 
+    def controls(self) -> Controls:
+        self._briefing = None  # whoever asks by themselves wants what is true now: they may have paused something a moment ago
+        return SqlStore.controls(self)
+
     def controls_on(self, session: Session) -> Controls:
         """Beside what an operator has paused: disabled types, suspended organizations, the whole site by its settings."""
         known = self._briefing if self._briefing and self._briefing.is_new() else self.brief(session)
