@@ -50,7 +50,7 @@ class SiteStore(SqlStore):
         return known
 
     def controls(self) -> Controls:
-        self._briefing = None  # whoever asks by themselves wants what is true now: they may have paused something a moment ago
+        self._briefing = None  # whoever asks by themselves may have paused something a moment ago
         return SqlStore.controls(self)
 
     def controls_on(self, session: Session) -> Controls:
