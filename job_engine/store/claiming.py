@@ -161,7 +161,7 @@ def _take(
     if dialect.returns_updated:
         rows, more = session.rows(f"{update} RETURNING {CLAIM_COLUMNS}", values), 0
     else:
-        session.execute(update, values)
+        session.post(update, values)
         rows, more = [c.row for c in chosen if c.row is not None], 1  # read before the update
         if len(rows) < len(chosen):
             rows, more = _read_back(session, those, parameters), 0

@@ -64,9 +64,14 @@ class Connections:
 
     def open(self, for_handlers: bool = False) -> Session:
         """A connection for the caller alone."""
-        session = self.translated(lambda: Session(self._dialect, self._dialect.connect()))
+        dialect = self._dialect
         if for_handlers:
-            self._dialect.prepare_for_handlers(session.connection)
+            session = self.translated(lambda: Session(dialect, dialect.connect()))
+            dialect.prepare_for_handlers(session.connection)
+        else:
+            ours = self.translated(dialect.connect_for_ourselves)
+            session = Session(dialect, ours, posts=dialect.takes_several)
+            dialect.set_up(session)
         return session
 
     def translated(self, connect: Callable[[], T]) -> T:

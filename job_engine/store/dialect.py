@@ -60,6 +60,7 @@ class Dialect:
     placeholder = "%s"
     returns_updated = True  # UPDATE ... RETURNING
     partial_indexes = True
+    takes_several = False  # statements at once, on a connection for ourselves
     one_writer = False  # a transaction that writes keeps everybody else from writing
     begins_by_itself = False  # a handler's connection begins a transaction when it first writes, and not before
     lane_parameter = "%s"
@@ -85,6 +86,13 @@ class Dialect:
     def connect(self) -> Any:
         """A new connection of our own: autocommit, so that every transaction is begun in so many words."""
         raise NotImplementedError
+
+    def connect_for_ourselves(self) -> Any:
+        """The same, for a connection on which no handler will speak."""
+        return self.connect()
+
+    def set_up(self, session: Session) -> None:
+        """What a new session for ourselves needs."""
 
     def prepare_for_handlers(self, connection: Any) -> None:
         """Let no statement commit by itself when an error has ended the transaction and a handler goes on regardless."""

@@ -17,6 +17,9 @@ from job_engine.store.session import Session
 # Server gone, lost, refused, shutting down, too many connections, killed.
 _DISCONNECT = frozenset({2002, 2003, 2006, 2013, 2055, 1040, 1053, 1927, 1129, 4031})
 
+# It takes no gap locks, which otherwise deadlock claimers against inserters.
+_ISOLATION = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED"
+
 
 @functools.cache
 def connection_class() -> Any:
@@ -48,6 +51,7 @@ def as_text(moment: datetime) -> str:
 class MariaDB(Dialect):
     name = "MariaDB"
     returns_updated = False
+    takes_several = True
     partial_indexes = False
     clauses: ClassVar[dict[str, str]] = {
         "skip_locked": " FOR UPDATE SKIP LOCKED",
@@ -114,13 +118,19 @@ class MariaDB(Dialect):
         )
 
     def connect(self) -> Any:
-        # READ COMMITTED takes no gap locks, which otherwise deadlock claimers against inserters.
-        return connection_class()(
-            **self._arguments,
-            charset="utf8mb4",
-            autocommit=True,
-            init_command="SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
-        )
+        return self._connected(init_command=_ISOLATION)
+
+    def connect_for_ourselves(self) -> Any:
+        return self._connected(client_flag=self._pymysql.constants.CLIENT.MULTI_STATEMENTS)
+
+    def _connected(self, **more: Any) -> Any:
+        return connection_class()(**self._arguments, charset="utf8mb4", autocommit=True, **more)
+
+    def set_up(self, session: Session) -> None:
+        session.post(_ISOLATION)
+
+    def begin_claim(self, session: Session) -> None:
+        session.post(self.begin)
 
     def prepare_for_handlers(self, connection: Any) -> None:
         connection.autocommit(False)  # a deadlock ends the whole transaction, savepoints and all

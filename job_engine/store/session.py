@@ -12,21 +12,46 @@ from job_engine.store.dialect import Dialect
 
 
 class Session:
-    __slots__ = ("_cursor", "adopted", "begin_seconds", "connection", "dialect")
+    __slots__ = ("_cursor", "_posted", "_posts", "adopted", "begin_seconds", "connection", "dialect")
 
-    def __init__(self, dialect: Dialect, connection: Any, adopted: bool = False):
+    def __init__(self, dialect: Dialect, connection: Any, adopted: bool = False, posts: bool = False):
         self.dialect = dialect
         self.connection = connection
         self.adopted = adopted  # somebody else's, set up in their way
         self.begin_seconds = 0.0  # how long the last transaction had to wait for its beginning
         self._cursor = dialect.cursor(connection)
+        self._posts = posts  # the connection takes several statements at once, and nobody else speaks on it
+        self._posted: list[str] = []
 
     def execute(self, template: str, params: Sequence[Any] = ()) -> Any:
+        return self._send(self.dialect.sql(template), params)
+
+    def post(self, template: str, params: Sequence[Any] = ()) -> None:
+        """Execute it, if possible in one round trip with the next statement; where it fails, that one does."""
+        self._post(self.dialect.sql(template), params)
+
+    def _send(self, sql: str, params: Sequence[Any]) -> Any:
         try:
-            self._cursor.execute(self.dialect.sql(template), params)
+            if self._posted:
+                self._send_posted(self._cursor.mogrify(sql, params))
+            else:
+                self._cursor.execute(sql, params)
         except Exception as error:
             raise self.translated(error) from error
         return self._cursor
+
+    def _post(self, sql: str, params: Sequence[Any]) -> None:
+        if self._posts:
+            self._posted.append(self._cursor.mogrify(sql, params))
+        else:
+            self._send(sql, params)
+
+    def _send_posted(self, *last: str) -> None:
+        statements = [*self._posted, *last]
+        self._posted.clear()
+        self._cursor.execute(";".join(statements))
+        for _ in statements[1:]:
+            self._cursor.nextset()
 
     def rows(self, template: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self.execute(template, params).fetchall()  # type: ignore[no-any-return]
@@ -48,6 +73,8 @@ class Session:
     def many(self, template: str, rows: Sequence[Sequence[Any]]) -> int:
         """The same statement for each row of parameters; how many rows were touched in all."""
         try:
+            if self._posted:
+                self._send_posted()
             self._cursor.executemany(self.dialect.sql(template), rows)
         except Exception as error:
             raise self.translated(error) from error
@@ -55,12 +82,10 @@ class Session:
 
     def insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> Any:
         """A multi-row INSERT: `statement` is a template with {columns} and {source}."""
-        sql, parameters = self.dialect.insert_of(statement, columns, rows)
-        try:
-            self._cursor.execute(sql, parameters)
-        except Exception as error:
-            raise self.translated(error) from error
-        return self._cursor
+        return self._send(*self.dialect.insert_of(statement, columns, rows))
+
+    def post_insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
+        self._post(*self.dialect.insert_of(statement, columns, rows))
 
     # Transactions, on connections of our own
 
@@ -74,6 +99,7 @@ class Session:
 
     def rollback(self) -> None:
         """Leave the transaction, also one that the database has ended or that went with its connection."""
+        self._posted.clear()
         try:
             if self.dialect.in_transaction(self.connection):
                 self.execute("ROLLBACK")

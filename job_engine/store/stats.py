@@ -72,7 +72,7 @@ def record(session: Session, counts: Iterable[Count], writer: str, now: datetime
     shard = zlib.crc32(writer.encode()) % SHARDS
     # Sorted: two writers that share a shard lock its rows in the same order.
     rows = [(minute, *key[:3], key[3], shard, int(n), seconds) for key, (n, seconds) in sorted(sums.items())]
-    session.insert(session.dialect.upsert_stat, _COLUMNS, rows)
+    session.post_insert(session.dialect.upsert_stat, _COLUMNS, rows)  # nobody asks what came of it
 
 
 def compact(session: Session, now: datetime) -> int:
