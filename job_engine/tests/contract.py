@@ -82,7 +82,15 @@ class StoreContract:
         assert [job.params for job in claimed] == [{"text": text, "nothing": None}] * len(organizations)
         for job in claimed:
             stored = case.store.get(job.name)
-            for field in ("params_json", "checkpoint_json", "last_error", "run_after", "creation", "attempts", "progress"):
+            for field in (
+                "params_json",
+                "checkpoint_json",
+                "last_error",
+                "run_after",
+                "creation",
+                "attempts",
+                "progress",
+            ):
                 assert getattr(job, field) == getattr(stored, field), field
 
     @pytest.mark.parametrize("status", sorted(set(Status) - {Status.QUEUED}))
