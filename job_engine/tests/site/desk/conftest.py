@@ -20,7 +20,7 @@ from job_engine.tests.site.desk.browsing import Desk
 from job_engine.tests.site.jobs import make_effects_table
 
 KINDS = ("System Manager", "Job Manager", "Job User")
-SMUGGLED = '<img src=x onerror="window.pwned = 1">'
+SMUGGLED = '<img src=x onerror="window.pwned = true">'
 USERS_ROWS = (
     ("User Permission", "user"),
     ("Has Role", "parent"),
@@ -50,7 +50,7 @@ def tenants(connected: str) -> Iterator[tuple[str, str]]:
     """Ours, and one whose data must never be seen by its users."""
     frappe.set_user("Administrator")
     # A name that would end an attribute, where somebody forgot to escape it.
-    ours = people.organization('Acme" onmouseover="window.pwned = 1" x="')
+    ours = people.organization('Acme" onmouseover="window.pwned = true" x="')
     other = people.organization("Initech-of-others")
     frappe.db.commit()
     yield ours, other

@@ -83,7 +83,8 @@ def test_nothing_of_it_is_run_anywhere(desk: Desk, ours: str):
         shown.locator("svg .je-attempt").first.hover() if name != parent.name else None
 
     page.evaluate(
-        "(name) => { job_engine.track(name, { title: '<img src=x onerror=\"window.pwned = 1\">' }); }", jobs["Running"]
+        "(name) => { job_engine.track(name, { title: '<img src=x onerror=\"window.pwned = true\">' }); }",
+        jobs["Running"],
     )
     assert "<img" in page.locator(".je-toast").filter(has_text="autofocus").inner_text()
     page.evaluate("(name) => { job_engine.track(name); }", jobs["Completed"])

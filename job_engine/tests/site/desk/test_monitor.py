@@ -18,7 +18,7 @@ from job_engine.tests.site.desk.browsing import Desk
 from job_engine.tests.site.desk.conftest import forget_everything
 
 FILLER = 20_000  # ended jobs, which the monitor must not read
-PAYLOAD = "<img src=x onerror='window.pwned = 1'>\"><script>window.pwned = 1</script>"
+PAYLOAD = "<img src=x onerror='window.pwned = true'>\"><script>window.pwned = true</script>"
 ERROR = "RuntimeError: the far side is away"
 
 

@@ -38,7 +38,7 @@ def test_a_reload_does_not_lose_it_and_a_file_is_opened_directly(managers_desk: 
         runner.enqueue("test.file", {"reference": "/files/report.pdf"}).name: "/files/report.pdf",
         runner.enqueue("test.file", {"reference": "https://example.com/a?b=c"}).name: "https://example.com/a?b=c",
     }
-    smuggled = runner.enqueue("test.file", {"reference": "javascript:window.pwned=1"}).name
+    smuggled = runner.enqueue("test.file", {"reference": "javascript:window.pwned=true"}).name
     wanted[smuggled] = f"/app/background-job/{smuggled}"
     frappe.db.commit()
     page = managers_desk.page
