@@ -85,8 +85,6 @@ def names(run: Run, can_walk: bool, asked: Question) -> list[str]:
 
 
 def _read_after_all(run: Run, asked: Question) -> tuple[str, list[Any]]:
-    if asked.sort in _TIMES_IN_ORGANIZATION and _is_of_small_organizations(run, asked.wanted):
-        return _read(asked, _FROM_ORGANIZATION)
     if asked.wanted.is_of_a_time or _are_at_most(run, asked.wanted, SCATTERED):
         return _read_apart(asked)
     return _read(asked, " USE INDEX ()")
@@ -307,10 +305,8 @@ def _as_written(run: Run, column: str, index: str, values: Sequence[str]) -> lis
 
 
 _ANY_STATUS = ", ".join(f"'{status.value}'" for status in Status)
-# Columns of `je_job_list_status`, which begins with the organization: they are read from there and sorted. By time, a walk
-# through everybody's jobs is mostly quicker, unless others have just had many.
+# Columns of `je_job_list_status`, which begins with the organization: they are read from there and sorted.
 _IN_ORGANIZATION = ("organization", "job_type", "user", "attempts", "max_attempts", "progress", "error_type")
-_TIMES_IN_ORGANIZATION = ("status", "run_after", "started_at", "ended_at", "modified")
 _FROM_ORGANIZATION = " FORCE INDEX (je_job_list_status)"
 _FREE = ("status", "lease_expires_at")
 
