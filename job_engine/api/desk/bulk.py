@@ -125,7 +125,8 @@ def _chosen(action: str, names: Any, filters: Any) -> list[Any]:
     else:
         raise InvalidArgument(_("Either names or filters say which jobs are meant."))
     if action == "cancel":
-        return [*chosen, _status(CANCELABLE), [DOCTYPE, "cancel_requested_at", "is", "not set"]]
+        not_asked = [DOCTYPE, "cancel_requested_at", "=", None]  # Frappe's "is not set" is no time for PostgreSQL
+        return [*chosen, _status(CANCELABLE), not_asked]
     asks_for_state = bool(given) or any(each[-3] == "status" for each in chosen)
     return [*chosen, _status(RETRYABLE if asks_for_state else {Status.DEAD_LETTER})]
 
