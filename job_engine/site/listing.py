@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from job_engine.core.errors import JobEngineError
 from job_engine.core.job import COLUMNS, Job
+from job_engine.core.language import _
 from job_engine.core.priority import PRIORITIES, lane_ranges
 from job_engine.core.states import Status
 from job_engine.site import sorting, tenancy
@@ -74,7 +75,7 @@ def which(engine: SiteEngine, user: str, filters: Mapping[str, Any]) -> Which:
                 chosen = chosen.with_given(word, values)
         elif word in TIMES:
             if not isinstance(value, datetime):
-                raise JobEngineError(f"{word} is a time.")
+                raise JobEngineError(_("{0} is a time.").format(word))
             chosen = chosen.and_(f"{TIMES[word]} %s", engine.store.dialect.to_db(value))
             chosen = replace(chosen, is_of_a_time=True)
         elif word in TEXTS:
@@ -82,7 +83,7 @@ def which(engine: SiteEngine, user: str, filters: Mapping[str, Any]) -> Which:
             chosen = chosen.and_("last_error LIKE %s ESCAPE '!'", f"%{escaped}%")
         else:
             known = ", ".join((*WORDS, *TIMES, *TEXTS))
-            raise JobEngineError(f"Jobs cannot be filtered by {word!r}. Choose from: {known}.")
+            raise JobEngineError(_("Jobs cannot be filtered by {0!r}. Choose from: {1}.").format(word, known))
     if "status" not in given and not given.keys().isdisjoint(_NEEDS_STATUS):
         without_errors = given.keys().isdisjoint(("error_type", "error_contains"))
         statuses = [s.value for s in Status if without_errors or s is not Status.COMPLETED]
@@ -152,7 +153,7 @@ def rows(engine: SiteEngine, names: Sequence[str]) -> list[Job]:
 
 def check_sort(sort: str) -> str:
     if sort not in SORTABLE:
-        raise JobEngineError(f"Jobs cannot be sorted by {sort!r}. Choose from: {', '.join(SORTABLE)}.")
+        raise JobEngineError(_("Jobs cannot be sorted by {0!r}. Choose from: {1}.").format(sort, ", ".join(SORTABLE)))
     return sort
 
 
@@ -191,11 +192,12 @@ def _permitted(engine: SiteEngine, user: str) -> Which:
 def _values(word: str, value: Any) -> list[str]:
     values = value if isinstance(value, list) else [value]
     if not values or len(values) > 100 or not all(isinstance(v, str) for v in values):
-        raise JobEngineError(f"{word} is a text or a list of 1 to 100 texts.")
+        raise JobEngineError(_("{0} is a text or a list of 1 to 100 texts.").format(word))
     if word == "status":
         for status in values:
             if status not in [s.value for s in Status]:
-                raise JobEngineError(f"There is no state {status!r}. There are: {', '.join(s.value for s in Status)}.")
+                known = ", ".join(s.value for s in Status)
+                raise JobEngineError(_("There is no state {0!r}. There are: {1}.").format(status, known))
     return values
 
 
