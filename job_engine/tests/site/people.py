@@ -57,7 +57,7 @@ def job(of_organization: str, job_type: str = "test_type", status: str = "Comple
         "run_after": now,
         "max_attempts": 5,
         "job_hash": name,
-        "lane": f"2|default|{of_organization}|{job_type}",
+        "lane": f"2|{columns.get('queue', 'default')}|{of_organization}|{job_type}",
         **columns,
     }
     _insert("tabBackground Job", values)
