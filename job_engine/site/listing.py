@@ -15,9 +15,9 @@ from job_engine.core.job import COLUMNS, Job
 from job_engine.core.language import _
 from job_engine.core.priority import PRIORITIES, lane_ranges
 from job_engine.core.states import Status
-from job_engine.site import sorting, tenancy
+from job_engine.site import orders, sorting, tenancy
+from job_engine.site.orders import Which
 from job_engine.site.permissions import hidden_types
-from job_engine.site.sorting import Which
 from job_engine.store.rows import job_from_row
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _NEEDS_STATUS = ("queue", "priority", "error_type", "error_contains", "ended_aft
 
 _BY_TIME = ("name", "creation")  # names are in the order of time
 
-SORTABLE = (*_BY_TIME, *sorting.ORDERS)
+SORTABLE = (*_BY_TIME, *orders.ORDERS)
 
 _HEAVY = {"params": "'{{}}'", "result": "NULL", "checkpoint": "NULL", "traceback": "NULL"}  # no list shows these
 _LIST_COLUMNS = ", ".join(_HEAVY.get(c, "{user}" if c == "user" else c) for c in COLUMNS)
@@ -162,7 +162,7 @@ def _names_of_page(
 ) -> list[str]:
     with engine.store.session() as session:
         if sort not in _BY_TIME:
-            asked = sorting.Question(wanted, sort, descending, start, length)
+            asked = orders.Question(wanted, sort, descending, start, length)
             return sorting.names(session.rows, not session.dialect.partial_indexes, asked)
         # With a limit alone, the database would often walk in the order of time past a million jobs that do not match.
         few = f"SELECT name, creation FROM {{job}} WHERE {wanted.condition} LIMIT {FEW}"

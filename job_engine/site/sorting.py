@@ -12,76 +12,50 @@ whose indexes hold only the rows that hot queries read.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
-from job_engine.core.priority import Lane
-from job_engine.core.states import ENDED, Status
+from job_engine.site.orders import (
+    ORDERS,
+    Question,
+    Run,
+    TookTooLong,
+    Walk,
+    Which,
+    first_column,
+    for_a_moment,
+    places,
+    sorted_by,
+)
 
 LITTLE = 1_000  # so many matches are read and sorted at once
 SCATTERED = 20_000  # above that, a look at every row is quicker than a look from an index at each that matches
 TOGETHER = 100_000  # so many are read at once where they lie together, or an index has all that is asked of them
 MOST_WALKS = 500
-MOST_VALUES = 10  # of a column, for which walks are made
-_FOR_A_MOMENT = "SET STATEMENT max_statement_time = 0.25 FOR"  # seconds
 _ALL = 2**62  # rows
-_TIMED_OUT = 1969  # MariaDB's number of that error
-
-#: Runs a template, with the words of the dialect in it, and its parameters.
-Run = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
-
-
-class TookTooLong(Exception):
-    """A statement was ended by its limit of time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Which:
-    """Conditions in SQL and their parameters, and what is known of the jobs that meet them."""
-
-    condition: str
-    parameters: tuple[Any, ...] = ()
-    given: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by column: they have one of these values
-    is_of_a_time: bool = False  # they lie together
-
-    def and_(self, condition: str, *parameters: Any) -> Which:
-        return replace(self, condition=f"{self.condition} AND {condition}", parameters=(*self.parameters, *parameters))
-
-    def with_given(self, column: str, values: Sequence[str]) -> Which:
-        known = {} if len(values) > MOST_VALUES else {column: values}
-        return replace(self, given={**self.given, **known})
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A page of the jobs that are wanted, in the order of a column."""
-
-    wanted: Which
-    sort: str
-    descending: bool
-    start: int
-    length: int
-
-    @property
-    def way(self) -> str:
-        return "DESC" if self.descending else "ASC"
+# Columns of `je_job_list_status`, which begins with the organization: they are read from there and sorted.
+_IN_ORGANIZATION = (
+    "organization", "job_type", "user", "attempts", "max_attempts", "progress", "error_type", "status", "run_after",
+    "started_at", "ended_at",
+)  # fmt: skip
+_FROM_ORGANIZATION = " FORCE INDEX (je_job_list_status)"
 
 
 def names(run: Run, can_walk: bool, asked: Question) -> list[str]:
     """The names of a page. `can_walk`: the database's indexes hold all jobs."""
     wanted = asked.wanted
     if _are_at_most(run, wanted, TOGETHER if wanted.is_of_a_time else LITTLE):
-        return _column(run(*_read_apart(asked)))
+        return first_column(run(*_read_apart(asked)))
     if not can_walk:
-        return _column(run(*_read(asked)))
-    if asked.sort in _IN_ORGANIZATION and _is_of_small_organizations(run, wanted):
-        return _column(run(*_read(asked, _FROM_ORGANIZATION)))
+        return first_column(run(*_read(asked)))
+    if asked.sort in _IN_ORGANIZATION and (narrowed := _in_organizations(run, wanted)):
+        return first_column(run(*_read(replace(asked, wanted=narrowed), _FROM_ORGANIZATION)))
     try:
         return _walk(run, asked)
     except TookTooLong:
-        return _column(run(*_read_after_all(run, asked)))
+        return first_column(run(*_read_after_all(run, asked)))
 
 
 def _read_after_all(run: Run, asked: Question) -> tuple[str, list[Any]]:
@@ -90,10 +64,20 @@ def _read_after_all(run: Run, asked: Question) -> tuple[str, list[Any]]:
     return _read(asked, " USE INDEX ()")
 
 
-def _is_of_small_organizations(run: Run, wanted: Which) -> bool:
-    organizations = wanted.given.get("organization", ())
-    those = Which(f"organization IN ({', '.join(['%s'] * len(organizations))})", tuple(organizations))
-    return bool(organizations) and _are_at_most(run, those, TOGETHER)
+def _in_organizations(run: Run, wanted: Which) -> Which | None:
+    """The same jobs by organization and state, where the organizations' index has few of them; otherwise None."""
+    organizations, states = wanted.given.get("organization", ()), wanted.given.get("status", ())
+    if organizations and _are_at_most(run, _one_of("organization", organizations), TOGETHER):
+        return wanted
+    if organizations or not states or not _are_at_most(run, _one_of("status", states), SCATTERED):
+        return None
+    every = first_column(run(f"SELECT organization FROM {{job}}{_FROM_ORGANIZATION} GROUP BY organization", ()))
+    those = _one_of("organization", every)
+    return wanted.and_(those.condition, *those.parameters) if len(every) <= MOST_WALKS else None
+
+
+def _one_of(column: str, values: Sequence[str]) -> Which:
+    return Which(f"{column} IN ({places(values)})", tuple(values))
 
 
 def _are_at_most(run: Run, wanted: Which, most: int) -> bool:
@@ -105,16 +89,7 @@ def _walk(run: Run, asked: Question) -> list[str]:
     walks = list(ORDERS[asked.sort].walks(run, asked))
     if len(walks) > MOST_WALKS:
         raise TookTooLong
-    return _column(_for_a_moment(run, *_walked(asked, walks)))
-
-
-def _for_a_moment(run: Run, sql: str, parameters: Sequence[Any]) -> Sequence[Sequence[Any]]:
-    try:
-        return run(f"{_FOR_A_MOMENT} {sql}", parameters)
-    except Exception as error:
-        if _TIMED_OUT in (*error.args[:1], *getattr(error.__cause__, "args", ())[:1]):
-            raise TookTooLong from error
-        raise
+    return first_column(for_a_moment(run, *_walked(asked, walks)))
 
 
 # Statements ----------------------------------------------------------------------------------------------------------------
@@ -123,7 +98,7 @@ def _for_a_moment(run: Run, sql: str, parameters: Sequence[Any]) -> Sequence[Seq
 def _read(asked: Question, hint: str = "") -> tuple[str, list[Any]]:
     """All that matches, sorted."""
     wanted, order = asked.wanted, ORDERS[asked.sort]
-    by = _sorted(order.keys, order.can_be_empty, asked.way)
+    by = sorted_by(order.keys, order.can_be_empty, asked.way)
     sql = f"SELECT name FROM {{job}}{hint} WHERE {wanted.condition} ORDER BY {by} LIMIT %s OFFSET %s"
     return sql, [*wanted.parameters, asked.length, asked.start]
 
@@ -143,190 +118,9 @@ def _walked(asked: Question, walks: Sequence[Walk]) -> tuple[str, list[Any]]:
     wanted, order, most = asked.wanted, ORDERS[asked.sort], asked.start + asked.length
     union = " UNION ALL ".join(
         f"(SELECT {order.selected} FROM {{job}} FORCE INDEX ({walk.index})"
-        f" WHERE {walk.where.condition} AND {wanted.condition} ORDER BY {_sorted(walk.keys, False, asked.way)} LIMIT %s)"
+        f" WHERE {walk.where.condition} AND {wanted.condition} ORDER BY {sorted_by(walk.keys, False, asked.way)} LIMIT %s)"
         for walk in walks
     )
     sql = f"SELECT job FROM ({union}) walks ORDER BY {order.sorted(asked.way)} LIMIT %s OFFSET %s"
     parameters = chain.from_iterable((*walk.where.parameters, *wanted.parameters, most) for walk in walks)
     return sql, [*parameters, asked.length, asked.start]
-
-
-def _sorted(keys: Sequence[str], can_be_empty: bool, way: str) -> str:
-    """What is empty comes last, whichever way."""
-    return ", ".join([f"{keys[0]} IS NULL"] * can_be_empty + [f"{key} {way}" for key in keys])
-
-
-def _column(rows: Sequence[Sequence[Any]]) -> list[str]:
-    return [row[0] for row in rows]
-
-
-# Walks ---------------------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """A part of the jobs that an index has in the order of these keys."""
-
-    index: str
-    where: Which
-    keys: Sequence[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """Jobs in the order of one column. The last key is the name or leads to it: there is one order only."""
-
-    keys: tuple[str, ...]
-    walks: Callable[[Run, Question], Iterator[Walk]]
-    can_be_empty: bool = False
-
-    @property
-    def selected(self) -> str:
-        return ", ".join(["name AS job", *(f"{key} AS key_{i}" for i, key in enumerate(self.keys))])
-
-    def sorted(self, way: str) -> str:
-        """By what `selected` has selected."""
-        return _sorted([f"key_{i}" for i in range(len(self.keys))], self.can_be_empty, way)
-
-
-def _along(index: str, *keys: str, after: Sequence[str] = (), can_be_empty: bool = False) -> Order:
-    """By columns of an index; `after` others, each of whose combinations makes a walk."""
-
-    def walks(run: Run, asked: Question) -> Iterator[Walk]:
-        values = () if after else asked.wanted.given.get(keys[0].strip("{}"), ())
-        for value in values:
-            yield Walk(index, Which(f"{keys[0]} = %s", (value,)), keys[1:])
-        for where in () if values else _groups(run, index, after):
-            if can_be_empty:
-                yield Walk(index, where.and_(f"{keys[0]} IS NOT NULL"), keys)
-                yield Walk(index, where.and_(f"{keys[0]} IS NULL"), keys[1:])
-            else:
-                yield Walk(index, where, keys)
-        if "lease_expires_at" in after:  # the few that run: each with a lease, so not in order
-            yield Walk(index, Which(f"status IN ({_ANY_STATUS}) AND lease_expires_at IS NOT NULL"), keys)
-
-    return Order(keys, walks, can_be_empty)
-
-
-def _groups(run: Run, index: str, columns: Sequence[str]) -> Iterator[Which]:
-    """The combinations of values that there are. The database hops from one to the next, past the rows they have."""
-    if not columns:
-        yield Which("1 = 1")
-        return
-    listed = ", ".join(columns)
-    where = " WHERE lease_expires_at IS NULL" if "lease_expires_at" in columns else ""
-    for values in run(f"SELECT {listed} FROM {{job}} FORCE INDEX ({index}){where} GROUP BY {listed}", ()):
-        pairs = list(zip(columns, values, strict=True))
-        condition = " AND ".join(f"{column} IS NULL" if value is None else f"{column} = %s" for column, value in pairs)
-        yield Which(condition, tuple(value for _, value in pairs if value is not None))
-
-
-def _by_change(run: Run, asked: Question) -> Iterator[Walk]:
-    """The last change of a job that has ended was its end. Of those that have not, there are few."""
-    for status in Status:
-        where = Which("status = %s", (status.value,))
-        yield Walk("je_job_ended", where, ("ended_at", "name") if status in ENDED else ("modified", "name"))
-
-
-def _by_status(run: Run, asked: Question) -> Iterator[Walk]:
-    for where in _groups(run, "je_job_ended", ["status"]):
-        yield Walk("je_job_ended", where, ("ended_at", "name"))
-
-
-def _by_start(run: Run, asked: Question) -> Iterator[Walk]:
-    """A job is made, then starts, then ends. Whoever starts among the first was made before the last of these has started;
-    whoever starts among the last ended after the first of these has started."""
-    which, most = asked.wanted.and_("started_at IS NOT NULL"), asked.start + asked.length
-    if asked.descending:
-        parts = [("je_job_ended", Which("status = %s", (status.value,)), "ended_at") for status in sorted(ENDED)]
-    else:
-        parts = [("creation", Which("1 = 1"), "creation")]
-    each = [
-        f"(SELECT started_at FROM {{job}} FORCE INDEX ({index}) WHERE {part.condition} AND {which.condition}"
-        f" ORDER BY {column} {asked.way} LIMIT %s)"
-        for index, part, column in parts
-    ]
-    starts = " UNION ALL ".join(each)
-    sql = f"SELECT started_at FROM ({starts}) starts ORDER BY started_at {asked.way} LIMIT 1 OFFSET %s"
-    parameters = chain.from_iterable((*part.parameters, *which.parameters, most) for _, part, _ in parts)
-    bounds = _for_a_moment(run, sql, [*parameters, most - 1])
-    if not bounds:
-        raise TookTooLong  # fewer have started than the page needs
-    for index, part, column in parts:
-        reached = f"{column} {'>=' if asked.descending else '<='} %s AND started_at IS NOT NULL"
-        yield Walk(index, part.and_(reached, bounds[0][0]), ("started_at", "name"))
-    if asked.descending:
-        for status in (each for each in Status if each not in ENDED):
-            where = Which("status = %s AND started_at IS NOT NULL", (status.value,))
-            yield Walk("je_job_ended", where, ("started_at", "name"))
-
-
-def _by_lane(run: Run, asked: Question) -> Iterator[Walk]:
-    """The lanes of each state, priority and queue. A lane begins with the latter two and goes on with organization and type:
-    what is known of these is said of the lanes too, for there is no end to those of others."""
-    given = asked.wanted.given
-    organizations = _as_written(run, "organization", "je_job_list_organization", given.get("organization", ()))
-    types = _as_written(run, "job_type", "je_job_list_type", given.get("job_type", ()))
-    if types:
-        yield from _lanes_of(run, types, organizations)
-        return
-    hop = "SELECT MIN(lane) FROM {job} FORCE INDEX (je_job_claim) WHERE status = %s AND lane >= %s"
-    for status in Status:
-        lane = run(hop, (status.value, ""))[0][0]
-        while lane is not None:
-            place = "|".join(lane.split("|", 2)[:2])
-            for lanes in [f"{place}|{organization}" for organization in organizations] or [place]:
-                where = Which("status = %s AND lane > %s AND lane < %s", (status.value, f"{lanes}|", f"{lanes}}}"))
-                yield Walk("je_job_claim", where, ("lane", "run_after", "name"))
-            lane = run(hop, (status.value, f"{place}}}"))[0][0]
-
-
-def _lanes_of(run: Run, types: Sequence[str], organizations: Sequence[str]) -> Iterator[Walk]:
-    """The same, of all lanes that there are those of these types. Each walk goes through several, one after the other."""
-    lanes: dict[tuple[str, str, str], list[str]] = {}
-    every = "SELECT status, lane FROM {job} FORCE INDEX (je_job_claim) GROUP BY status, lane"
-    for status, text in _for_a_moment(run, every, ()):
-        lane = Lane.parse(text)
-        if lane.job_type in types and (not organizations or lane.organization in organizations):
-            lanes.setdefault((status, lane.rank, lane.queue), []).append(text)
-    for (status, _, _), those in lanes.items():
-        where = Which(f"status = %s AND lane IN ({', '.join(['%s'] * len(those))})", (status, *those))
-        # MariaDB sorts by itself where a key has one value only, instead of leaving it out.
-        yield Walk("je_job_claim", where, ("lane", "run_after", "name")[len(those) == 1 :])
-
-
-def _as_written(run: Run, column: str, index: str, values: Sequence[str]) -> list[str]:
-    """A filter does not tell capitals from small letters, a lane does."""
-    if not values:
-        return []
-    places = ", ".join(["%s"] * len(values))
-    where = f"FORCE INDEX ({index}) WHERE {column} IN ({places})"
-    return _column(run(f"SELECT {column} FROM {{job}} {where} GROUP BY {column}", values))
-
-
-_ANY_STATUS = ", ".join(f"'{status.value}'" for status in Status)
-# Columns of `je_job_list_status`, which begins with the organization: they are read from there and sorted.
-_IN_ORGANIZATION = ("organization", "job_type", "user", "attempts", "max_attempts", "progress", "error_type")
-_FROM_ORGANIZATION = " FORCE INDEX (je_job_list_status)"
-_FREE = ("status", "lease_expires_at")
-
-ORDERS = {
-    "status": Order(("status", "ended_at", "name"), _by_status),
-    "ended_at": _along("je_job_ended", "ended_at", "name", after=["status"], can_be_empty=True),
-    "started_at": Order(("started_at", "name"), _by_start, can_be_empty=True),
-    "modified": Order(("modified", "name"), _by_change),
-    "run_after": _along("je_job_promote", "run_after", "name", after=["status", "blockers"]),
-    "job_type": _along("je_job_list_type", "job_type", "creation", "name"),
-    "organization": _along("je_job_list_organization", "organization", "creation", "name"),
-    "user": _along("je_job_list_user", "{user}", "creation", "name", can_be_empty=True),
-    "priority": Order(("LEFT(lane, 1)", "lane", "run_after", "name"), _by_lane),
-    "queue": Order(("queue", "lane", "run_after", "name"), _by_lane),
-    "error_type": _along(
-        "je_job_lease", "error_type", "max_attempts", "attempts", "progress", "name", after=_FREE, can_be_empty=True
-    ),
-    "max_attempts": _along(
-        "je_job_lease", "max_attempts", "attempts", "progress", "name", after=[*_FREE, "error_type"]
-    ),
-    "attempts": _along("je_job_lease", "attempts", "progress", "name", after=[*_FREE, "error_type", "max_attempts"]),
-    "progress": _along("je_job_lease", "progress", "name", after=[*_FREE, "error_type", "max_attempts", "attempts"]),
-}

@@ -61,7 +61,8 @@ class _MariaDB:
     # besides, such as the attempts, costs nothing more there.
     longer: ClassVar = {
         "job_lease": "status, lease_expires_at, error_type, max_attempts, attempts, progress",
-        "job_list_status": "organization, status, creation, job_type, `user`, attempts, max_attempts, progress, error_type",
+        "job_list_status": "organization, status, creation, job_type, `user`, attempts, max_attempts, progress, error_type,"
+        " run_after, started_at, ended_at",
     }
     # Lanes are ranges of bytes, and a key is the same as another only if every byte is.
     _bytewise: ClassVar = {"lane": 460, "dedup_key": 140, "dedup_slot": 140, "job_hash": 140}

@@ -10,7 +10,7 @@ from typing import Any
 import frappe
 import pytest
 
-from job_engine.site import engine, sorting
+from job_engine.site import engine, orders, sorting
 from job_engine.site.engines import RunnersEngine
 from job_engine.store.session import Session
 from job_engine.tests.site.running import QUEUE, Bench
@@ -165,21 +165,22 @@ def _reads() -> int:
 
 def test_a_page_in_the_order_of_any_column_reads_few_rows(full: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sorting, "LITTLE", 10)
+    monkeypatch.setattr(sorting, "SCATTERED", 10)
     conditions = [
-        sorting.Which("1 = 1"),
-        sorting.Which("status = 'Completed'", given={"status": ["Completed"]}),
-        sorting.Which("job_type = 'test.noop'", given={"job_type": ["test.noop"]}),
+        orders.Which("1 = 1"),
+        orders.Which("status = 'Completed'", given={"status": ["Completed"]}),
+        orders.Which("job_type = 'test.noop'", given={"job_type": ["test.noop"]}),
     ]
 
     def run(template: str, parameters: Sequence[Any]) -> Any:
         return frappe.db.sql(template.format(job="`tabBackground Job`", user="`user`"), parameters)
 
     # This table is full of jobs that have not ended, which an order by `modified` reads, and none of them has started.
-    columns = sorting.ORDERS.keys() - {"modified", "started_at"}
+    columns = orders.ORDERS.keys() - {"modified", "started_at"}
     wrong: list[str] = []
     for column, wanted, descending in itertools.product(columns, conditions, (False, True)):
         before = _reads()
-        found = sorting.names(run, True, sorting.Question(wanted, column, descending, 0, 20))
+        found = sorting.names(run, True, orders.Question(wanted, column, descending, 0, 20))
         touched = _reads() - before
         if len(found) != 20 or touched > FEW:
             wrong.append(f"{column}, {wanted.condition}, descending {descending}: {touched} rows for {len(found)}")

@@ -11,7 +11,7 @@ import pytest
 
 from job_engine.core.priority import PRIORITIES, lane_of
 from job_engine.core.states import ENDED, Status
-from job_engine.site import engine, list_calls, listing, sorting
+from job_engine.site import engine, list_calls, listing, orders, sorting
 from job_engine.tests.site import people
 
 JOBS = 48
@@ -77,7 +77,7 @@ def found(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     return str(request.param)
 
 
-@pytest.mark.parametrize("column", sorting.ORDERS)
+@pytest.mark.parametrize("column", orders.ORDERS)
 def test_pages_are_in_order_and_have_every_job_once(varied: list[frappe._dict], acme: str, found: str, column: str):
     for filters, descending in itertools.product(FILTERS, (False, True)):
         wanted = listing.which(engine(), "Administrator", {"organization": acme, **filters})
@@ -93,7 +93,7 @@ def test_pages_are_in_order_and_have_every_job_once(varied: list[frappe._dict], 
         _check_order([matching[name] for name in names], column, descending)
 
 
-@pytest.mark.parametrize("column", sorting.ORDERS)
+@pytest.mark.parametrize("column", orders.ORDERS)
 def test_desks_list_has_the_same_order(varied: list[frappe._dict], acme: str, found: str, column: str):
     jobs = {job.name: job for job in varied if job.status == "Completed"}
     frappe.local.form_dict = frappe._dict(
@@ -131,7 +131,7 @@ def test_names_with_signs_of_sql_are_names(varied: list[frappe._dict], found: st
     assert sorted(row[0] for row in list_calls.get()["values"]) == sorted(jobs)
 
 
-@pytest.mark.parametrize("column", sorting.ORDERS)
+@pytest.mark.parametrize("column", orders.ORDERS)
 def test_a_name_in_other_letters_finds_what_the_database_finds(
     varied: list[frappe._dict], acme: str, found: str, column: str
 ):
