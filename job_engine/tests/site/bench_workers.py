@@ -57,7 +57,8 @@ class BenchWorkers:
         self.processes.append(self._start("worker-pool", "--num-workers", str(n)))
 
     def _start(self, command: str = "worker", *options: str) -> subprocess.Popen[bytes]:
-        environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+        # With CI, Frappe's workers believe that they are part of its own tests: they send no mail.
+        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONDONTWRITEBYTECODE", "CI")}
         return subprocess.Popen(
             [sys.executable, "-m", "frappe.utils.bench_helper", "frappe", command, "--queue", QUEUE, *options],
             cwd=self._bench / "sites",

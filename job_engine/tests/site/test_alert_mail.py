@@ -35,7 +35,6 @@ def mail(connected: str) -> Iterator[SmtpSink]:
             smtp_server="127.0.0.1",
             smtp_port=sink.port,
         ).insert()
-        frappe.local.outgoing_email_account = {}  # where Frappe remembers it, in every process that has asked
         frappe.get_doc("Job Engine Settings").update({"alert_by_email": 1}).save()
         now = _now()
         for reader, at in ((alerts.READER, now - timedelta(minutes=10)), (alerts.SENT, now - timedelta(hours=1))):
@@ -50,7 +49,6 @@ def mail(connected: str) -> Iterator[SmtpSink]:
         frappe.db.delete("Email Queue Recipient", {"parent": ["in", [*queued, ""]]})
         frappe.db.delete("Email Queue", {"name": ["in", [*queued, ""]]})
         frappe.delete_doc("Email Account", ACCOUNT)
-        frappe.local.outgoing_email_account = {}
         frappe.db.commit()
 
 
