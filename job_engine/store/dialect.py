@@ -71,7 +71,7 @@ class Dialect:
     def __init__(self, tables: dict[str, str] | None = None):
         self._words = {"log_id": "id", **(tables or TABLES), **self.clauses}
         self._rendered: dict[str, str] = {}
-        self._inserts: dict[tuple[str, str], tuple[str, str, str]] = {}
+        self._inserts: dict[tuple[str, str], tuple[str, str]] = {}
 
     def sql(self, template: str) -> str:
         """The template in this dialect. Rendered once for each template."""
@@ -186,17 +186,23 @@ class Dialect:
     insert_control = ""  # INSERT of a control row unless it is there
     upsert_stat = ""
 
-    def insert_of(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> tuple[str, Any]:
+    def insert_of(
+        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]]
+    ) -> tuple[str, Any]:
         """An INSERT of these rows and its parameters. `statement` says with {columns} and {source} where they go."""
-        key = statement, columns
-        if key not in self._inserts:
-            head, _, tail = statement.replace("{columns}", columns).partition("{source}")
-            row = f"({', '.join([self.placeholder] * len(rows[0]))})"
-            self._inserts[key] = f"{self.sql(head)}VALUES ", row, self.sql(tail)
-        head, row, tail = self._inserts[key]
+        head, tail = self._around_values(statement, columns)
+        row = f"({', '.join([self.placeholder] * len(rows[0]))})"
         if len(rows) == 1:
             return f"{head}{row}{tail}", rows[0]
         return f"{head}{', '.join([row] * len(rows))}{tail}", [value for row in rows for value in row]
+
+    def _around_values(self, statement: str, columns: str) -> tuple[str, str]:
+        """What stands before and after the values of an INSERT."""
+        key = statement, columns
+        if key not in self._inserts:
+            head, _, tail = statement.replace("{columns}", columns).partition("{source}")
+            self._inserts[key] = f"{self.sql(head)}VALUES ", self.sql(tail)
+        return self._inserts[key]
 
     def among(self, column: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
         """A condition that `column` is one of `values`, and its parameters."""

@@ -12,6 +12,7 @@ from urllib.parse import parse_qsl, unquote
 from job_engine.core.clock import utc
 from job_engine.core.errors import JobEngineError
 from job_engine.store.dialect import Dialect, split_url
+from job_engine.store.literals import Literals
 from job_engine.store.session import Session
 
 # Server gone, lost, refused, shutting down, too many connections, killed.
@@ -99,6 +100,7 @@ class MariaDB(Dialect):
             raise JobEngineError("MariaDB needs the PyMySQL package: pip install 'PyMySQL'") from error
         self._pymysql = pymysql
         self._arguments = arguments
+        self._literals = Literals()
         self.address = f"mariadb:{arguments['host']}:{arguments['port']}/{arguments['database']}"
 
     @classmethod
@@ -174,6 +176,17 @@ class MariaDB(Dialect):
         )
         walk = " UNION ALL ".join([one] * len(ranges))
         return session.column(walk, [bound for bounds in ranges for bound in bounds])
+
+    def insert_of(
+        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]]
+    ) -> tuple[str, Any]:
+        drivers: Any = self._pymysql.connections.Connection
+        if not isinstance(connection, drivers):  # a caller's, of another driver
+            return super().insert_of(connection, statement, columns, rows)
+        without_backslashes = self._pymysql.constants.SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
+        literals = Literals() if connection.server_status & without_backslashes else self._literals
+        head, tail = self._around_values(statement, columns)
+        return f"{head}{literals.rows(rows, lambda value: connection.escape(value, connection.encoders))}{tail}", None
 
     def to_db(self, value: datetime | None) -> Any:
         return None if value is None else as_text(utc(value).replace(tzinfo=None))

@@ -113,7 +113,9 @@ class PostgreSQL(Dialect):
     def from_db(self, value: Any) -> datetime | None:
         return None if value is None else value.astimezone(timezone.utc)
 
-    def insert_of(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> tuple[str, Any]:
+    def insert_of(
+        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]]
+    ) -> tuple[str, Any]:
         # One array for each column, however many rows: a statement that stays prepared, and no time spent on thousands of
         # placeholders. What is the same in all rows goes beside them; a single row is nothing else.
         wanted: list[str] = []

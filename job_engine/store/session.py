@@ -30,7 +30,7 @@ class Session:
         """Execute it, if possible in one round trip with the next statement; where it fails, that one does."""
         self._post(self.dialect.sql(template), params)
 
-    def _send(self, sql: str, params: Sequence[Any]) -> Any:
+    def _send(self, sql: str, params: Sequence[Any] | None) -> Any:
         try:
             if self._posted:
                 self._send_posted(self._cursor.mogrify(sql, params))
@@ -40,7 +40,7 @@ class Session:
             raise self.translated(error) from error
         return self._cursor
 
-    def _post(self, sql: str, params: Sequence[Any]) -> None:
+    def _post(self, sql: str, params: Sequence[Any] | None) -> None:
         if self._posts:
             self._posted.append(self._cursor.mogrify(sql, params))
         else:
@@ -82,10 +82,10 @@ class Session:
 
     def insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> Any:
         """A multi-row INSERT: `statement` is a template with {columns} and {source}."""
-        return self._send(*self.dialect.insert_of(statement, columns, rows))
+        return self._send(*self.dialect.insert_of(self.connection, statement, columns, rows))
 
     def post_insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
-        self._post(*self.dialect.insert_of(statement, columns, rows))
+        self._post(*self.dialect.insert_of(self.connection, statement, columns, rows))
 
     # Transactions, on connections of our own
 
