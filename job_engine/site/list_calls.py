@@ -23,7 +23,7 @@ from frappe.model.db_query import DatabaseQuery
 from frappe.utils import cint, escape_html
 
 from job_engine.site import sorting, tenancy
-from job_engine.site.sorting import Which
+from job_engine.site.orders import ORDERS, Question, Which
 
 DOCTYPE = "Background Job"
 LOG = "Job Execution Log"
@@ -77,7 +77,7 @@ def _jobs(args: Any) -> list[Any]:
     column, descending = _order(args.get("order_by"))
     is_bounded = args.filters != asked_for
     if args.get("group_by") or (column and column not in _IN_ORDER and not is_bounded):
-        can_be_sorted = column in sorting.ORDERS and not args.get("group_by") and _length(args)
+        can_be_sorted = column in ORDERS and not args.get("group_by") and _length(args)
         wanted = _wanted(args) if can_be_sorted else None
         if wanted is not None:
             return _in_order(args, wanted, str(column), descending)
@@ -97,7 +97,7 @@ def _in_order(args: Any, wanted: Which, column: str, descending: bool) -> list[A
         literals = tuple(p if isinstance(p, int) else frappe.db.escape(str(p), percent=False) for p in parameters)
         return frappe.db.sql((template.format_map(words) % literals).replace(hole, wanted.condition))
 
-    asked = sorting.Question(replace(wanted, condition=hole), column, descending, start, _length(args))
+    asked = Question(replace(wanted, condition=hole), column, descending, start, _length(args))
     names = sorting.names(run, frappe.db.db_type != "postgres", asked)
     if not names:
         return []

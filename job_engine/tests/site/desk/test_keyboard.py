@@ -31,26 +31,25 @@ def over_the_list(desk: Desk, organization: str) -> None:
     page.locator(".modal.show .je-preview-total").wait_for()
 
 
-def to_retry(desk: Desk, organization: str) -> None:
-    name = people.job(organization, "test.effect", "Dead Letter", last_error="Boom")
+def on_the_form(desk: Desk, organization: str, status: str, button: str, **fields: str) -> None:
+    """The dialog of a button of a job's form."""
+    name = people.job(organization, "test.effect", status, **fields)
     frappe.db.commit()
     desk.form(name)
-    desk.button("Retry").click()
+    desk.button(button).click()
+
+
+def to_retry(desk: Desk, organization: str) -> None:
+    on_the_form(desk, organization, "Dead Letter", "Retry", last_error="Boom")
 
 
 def to_retry_with_other_parameters(desk: Desk, organization: str) -> None:
-    name = people.job(organization, "test.effect", "Dead Letter", last_error="Boom")
-    frappe.db.commit()
-    desk.form(name)
-    desk.button("Retry with Changed Parameters").click()
+    on_the_form(desk, organization, "Dead Letter", "Retry with Changed Parameters", last_error="Boom")
     desk.page.locator(".modal.show .ace_editor").wait_for()
 
 
 def to_cancel(desk: Desk, organization: str) -> None:
-    name = people.job(organization, "test.effect", "Pending", queue="nobodys")
-    frappe.db.commit()
-    desk.form(name)
-    desk.button("Cancel Job").click()
+    on_the_form(desk, organization, "Pending", "Cancel Job", queue="nobodys")
 
 
 def to_pause(desk: Desk, organization: str) -> None:
