@@ -79,9 +79,8 @@ class Worker:
     def _turn(self, poll_seconds: float, max_jobs: int) -> None:
         self._sign()
         self._tick()
-        ran = self.runner.run_batch(max_jobs)
-        waiter = self._waiting()
-        if ran:
+        waiter = self._waiting()  # listens before it looks: a job that comes right after the look is not missed
+        if self.runner.run_batch(max_jobs):
             waiter.work_came()
         elif not self.runner.stopping.is_set():
             beacon = self.runner.beacon
