@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import Any
 
-from job_engine.api.answers import Changed, HistoryEntry, JobRow, JobStatus, Submitted
+from job_engine.api.answers import Changed, HistoryEntry, JobRow, JobStanding, JobStatus, Submitted
 from job_engine.core import canonical
 from job_engine.core.errors import UndecodablePayload
 from job_engine.core.job import Job, Transition
@@ -32,34 +32,33 @@ def submitted(job: Job) -> Submitted:
 def status_of(job: Job) -> JobStatus:
     result = clean_json(job.result_json)
     return {
-        "name": job.name,
-        "job_type": job.job_type,
-        "status": str(job.status),
+        **_standing_of(job),
         "has_ended": job.has_ended,
-        "progress": float(job.progress),
-        "progress_message": clean_text(job.progress_message),
-        "attempts": job.attempts,
-        "max_attempts": job.max_attempts,
-        "run_after": iso(job.run_after) or "",
-        "started_at": iso(job.started_at),
-        "ended_at": iso(job.ended_at),
         "cancel_requested": job.cancel_requested_at is not None,
         "error": clean_text(job.last_error),
         "result": result,
         "output_reference": output_reference(result),
-        "modified": iso(job.modified) or "",
     }
 
 
 def row_of(job: Job) -> JobRow:
     return {
-        "name": job.name,
-        "job_type": job.job_type,
+        **_standing_of(job),
         "organization": job.organization,
-        "status": str(job.status),
         "priority": job.priority,
         "queue": job.queue,
         "user": job.user,
+        "error_type": job.error_type,
+        "last_error": clean_text(job.last_error),
+        "creation": iso(job.creation) or "",
+    }
+
+
+def _standing_of(job: Job) -> JobStanding:
+    return {
+        "name": job.name,
+        "job_type": job.job_type,
+        "status": str(job.status),
         "progress": float(job.progress),
         "progress_message": clean_text(job.progress_message),
         "attempts": job.attempts,
@@ -67,9 +66,6 @@ def row_of(job: Job) -> JobRow:
         "run_after": iso(job.run_after) or "",
         "started_at": iso(job.started_at),
         "ended_at": iso(job.ended_at),
-        "error_type": job.error_type,
-        "last_error": clean_text(job.last_error),
-        "creation": iso(job.creation) or "",
         "modified": iso(job.modified) or "",
     }
 

@@ -25,13 +25,12 @@ class SubmittedJobs(TypedDict):
     created: int
 
 
-class JobStatus(TypedDict):
-    """What somebody who waits for a job asks again and again."""
+class JobStanding(TypedDict):
+    """How a job stands: what every answer about one says."""
 
     name: str
     job_type: str
     status: str
-    has_ended: bool
     progress: float
     progress_message: str | None
     attempts: int
@@ -39,34 +38,29 @@ class JobStatus(TypedDict):
     run_after: str
     started_at: str | None
     ended_at: str | None
+    modified: str
+
+
+class JobStatus(JobStanding):
+    """What somebody who waits for a job asks again and again."""
+
+    has_ended: bool
     cancel_requested: bool
     error: str | None
     result: Any
     output_reference: str | None
-    modified: str
 
 
-class JobRow(TypedDict):
+class JobRow(JobStanding):
     """A job in a list."""
 
-    name: str
-    job_type: str
     organization: str | None
-    status: str
     priority: str
     queue: str
     user: str | None
-    progress: float
-    progress_message: str | None
-    attempts: int
-    max_attempts: int
-    run_after: str
-    started_at: str | None
-    ended_at: str | None
     error_type: str | None
     last_error: str | None
     creation: str
-    modified: str
 
 
 class JobPage(TypedDict):
