@@ -84,12 +84,7 @@ def made_users(connected: str) -> Iterator[list[str]]:
     yield users
     frappe.db.rollback()
     frappe.set_user("Administrator")
-    if users:
-        frappe.db.delete("User Permission", {"user": ["in", users]})
-        frappe.db.delete("Has Role", {"parent": ["in", users]})
-        frappe.db.delete("Notification Log", {"for_user": ["in", users]})
-        frappe.db.delete("User", {"name": ["in", users]})
-        frappe.db.sql("DELETE FROM `__Auth` WHERE doctype = 'User' AND name IN %(users)s", {"users": users})
+    people.forget_users(users)
     frappe.db.commit()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import uuid
+from collections.abc import Sequence
 
 import frappe
 
@@ -11,6 +12,13 @@ from job_engine.core.fingerprint import new_names
 
 _counter = itertools.count(1)
 _run = uuid.uuid4().hex[:6]
+_USERS_ROWS = (
+    ("User Permission", "user"),
+    ("Has Role", "parent"),
+    ("Notification Settings", "name"),
+    ("Notification Log", "for_user"),
+    ("User", "name"),
+)
 
 
 def organization(label: str = "Org", **fields: object) -> str:
@@ -35,6 +43,15 @@ def permit(email: str, for_organization: str, **fields: object) -> str:
         doctype="User Permission", user=email, allow="Organization", for_value=for_organization, **fields
     )
     return doc.insert(ignore_permissions=True).name
+
+
+def forget_users(users: Sequence[str]) -> None:
+    """Delete users who were committed, and everything that is kept with a user."""
+    if not users:
+        return
+    for doctype, column in _USERS_ROWS:
+        frappe.db.delete(doctype, {column: ["in", users]})
+    frappe.db.sql("DELETE FROM `__Auth` WHERE doctype = 'User' AND name IN %(users)s", {"users": users})
 
 
 def job(of_organization: str, job_type: str = "test_type", status: str = "Completed", **columns: object) -> str:

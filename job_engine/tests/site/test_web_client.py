@@ -64,10 +64,7 @@ def open_page(browser: Any, page_url: str, connected: str) -> Iterator[Callable[
         context.close()
     frappe.db.rollback()
     frappe.set_user("Administrator")
-    if users:
-        for doctype, column in (("User Permission", "user"), ("Has Role", "parent"), ("User", "name")):
-            frappe.db.delete(doctype, {column: ["in", users]})
-        frappe.db.sql("DELETE FROM `__Auth` WHERE doctype = 'User' AND name IN %(users)s", {"users": users})
+    people.forget_users(users)
     frappe.db.commit()
 
 

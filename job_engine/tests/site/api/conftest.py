@@ -81,11 +81,8 @@ def _remove(users: list[str], organizations: list[str]) -> None:
     for name in organizations:
         frappe.db.sql("DELETE FROM `__job_engine_control` WHERE target = %s", name)
         frappe.db.sql("DELETE FROM `__job_engine_stat` WHERE organization = %s", name)
-    frappe.db.delete("User Permission", {"user": ["in", users]})
-    frappe.db.delete("Has Role", {"parent": ["in", users]})
-    frappe.db.delete("User", {"name": ["in", users]})
+    people.forget_users(users)
     frappe.db.delete("Organization", {"name": ["in", organizations]})
-    frappe.db.sql("DELETE FROM `__Auth` WHERE doctype = 'User' AND name IN %(users)s", {"users": users})
     frappe.db.commit()
 
 
