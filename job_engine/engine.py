@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 
 class Engine:
+    command = "job-engine"  # what operators type in this home
+
     def __init__(
         self,
         store: SqlStore,
@@ -241,6 +243,14 @@ class Engine:
     def explain(self, name: str) -> str:
         """One sentence: why the job is where it is, and what happens next."""
         return explain(self, self.get(name))
+
+    def worker_hint(self, queue: str) -> str:
+        """What an operator has to start before a job of this queue can run; empty where somebody serves it."""
+        if any(worker.serves(queue) for worker in self.store.workers()):
+            return ""
+        return _("No worker that serves queue {0} has been seen lately: start one with `job-engine work`.").format(
+            queue
+        )
 
     def metrics(self, organization: str | None = None) -> Metrics:
         return read_metrics(self, organization)

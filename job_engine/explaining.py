@@ -33,7 +33,7 @@ def _pending(engine: Engine, job: Job) -> str:
         if job.reason:
             return _("Not due yet ({0}); it will be queued at {1}.").format(job.reason, due)
         return _("Not due yet; it will be queued at {0}.").format(due)
-    return _joined(_("Due since {0}; the next tick will queue it.").format(due), _worker_hint(engine))
+    return _joined(_("Due since {0}; the next tick will queue it.").format(due), engine.worker_hint(job.queue))
 
 
 def _queued(engine: Engine, job: Job) -> str:
@@ -47,8 +47,8 @@ def _queued(engine: Engine, job: Job) -> str:
         limit = controls.limits.get((scope, target))
         if limit is not None:
             said = _("Queued since {0}; {1} is limited to {2}, and it will run when there is room.")
-            return _joined(said.format(since, _thing(scope, target), _limit(limit)), _worker_hint(engine))
-    hint = _worker_hint(engine) or _("The next free worker will take it, in order of priority.")
+            return _joined(said.format(since, _thing(scope, target), _limit(limit)), engine.worker_hint(job.queue))
+    hint = engine.worker_hint(job.queue) or _("The next free worker will take it, in order of priority.")
     return _joined(_("Queued since {0}.").format(since), hint)
 
 
@@ -155,12 +155,6 @@ def _thing(scope: str, target: str) -> str:
         "everything": _("everything"),
     }
     return names[scope].format(target)
-
-
-def _worker_hint(engine: Engine) -> str:
-    if engine.store.workers():
-        return ""
-    return _("No worker has been seen lately: start one with `job-engine work`.")
 
 
 def _time(at: datetime | None) -> str:

@@ -245,7 +245,7 @@ class Runner:
             self._slow_types.discard(attempt.job.job_type)
         self.group.end(outcome)  # also of a job that was lost: the fence, not this worker, decides
         if not attempt.lost:
-            tell(attempt.job, outcome)
+            tell(attempt.job, outcome, self.engine.command)
         if slow or self._commits_alone(attempt.job, attempt.job_type):
             self.group.write()
         else:

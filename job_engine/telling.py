@@ -11,14 +11,15 @@ from job_engine.core.states import Status
 log = logging.getLogger("job_engine.runner")
 
 
-def tell(job: Job, outcome: Outcome) -> None:
+def tell(job: Job, outcome: Outcome, command: str) -> None:
+    """`command`: what operators type in this home."""
     if outcome.status is Status.COMPLETED:
         if log.isEnabledFor(logging.DEBUG):
             log.debug("Job %s of type %s is Completed", job.name, job.job_type, extra=_fields(job, outcome))
         return
     level = logging.INFO if outcome.give_back else logging.WARNING
     if outcome.status is Status.DEAD_LETTER:
-        level, then = logging.ERROR, "it needs a person: see `job-engine show` and `job-engine retry`"
+        level, then = logging.ERROR, f"it needs a person: see `{command} show` and `{command} retry`"
     elif outcome.run_after is not None:
         then = f"it will run again at {outcome.run_after:%Y-%m-%d %H:%M:%S} UTC"
     else:

@@ -32,12 +32,12 @@ def check_waiting(engine: Engine, session: Session) -> Iterator[Finding]:
     now = engine.store.now()
     lanes = measuring.waiting_lanes(session)
     oldest = measuring.oldest_queued(session, [lane for lane, _ in lanes])
-    yield check_oldest(oldest, now)
+    yield check_oldest(oldest, now, engine.command)
     expired, since = session.row(_EXPIRED, (session.dialect.to_db(now),)) or (0, None)
-    yield check_leases(expired, session.dialect.from_db(since), now)
+    yield check_leases(expired, session.dialect.from_db(since), now, engine.command)
     yield check_types(_unregistered(engine), bool(len(engine.registry)))
-    yield check_dead_letters(engine.count(status=Status.DEAD_LETTER))
-    yield check_pauses(list(engine.store.controls().pauses.values()))
+    yield check_dead_letters(engine.count(status=Status.DEAD_LETTER), engine.command)
+    yield check_pauses(list(engine.store.controls().pauses.values()), engine.command)
 
 
 def check_application(engine: Engine, load_types: Callable[[], None], application: str | None) -> Finding:
@@ -98,7 +98,7 @@ def check_workers(workers: Sequence[Worker], queued: int) -> Finding:
     return Finding("workers", Level.WARNING, "none alive", "Start `job-engine work`, or nothing will run.")
 
 
-def check_oldest(oldest: tuple[str, datetime] | None, now: datetime) -> Finding:
+def check_oldest(oldest: tuple[str, datetime] | None, now: datetime, command: str) -> Finding:
     if oldest is None:
         return Finding("waiting", Level.OK, "no job is queued")
     name, since = oldest
@@ -107,37 +107,37 @@ def check_oldest(oldest: tuple[str, datetime] | None, now: datetime) -> Finding:
     if seconds <= LONG_WAIT_SECONDS:
         return Finding("waiting", Level.OK, says)
     return Finding(
-        "waiting", Level.WARNING, says, f"`job-engine explain {name}` says why; if workers are busy, start more."
+        "waiting", Level.WARNING, says, f"`{command} explain {name}` says why; if workers are busy, start more."
     )
 
 
-def check_leases(expired: int, since: datetime | None, now: datetime) -> Finding:
+def check_leases(expired: int, since: datetime | None, now: datetime, command: str) -> Finding:
     if not expired or since is None:
         return Finding("leases", Level.OK, "no running job has lost its worker")
     return Finding(
         "leases",
         Level.WARNING,
         f"{expired} running jobs have lost their worker, the first {(now - since).total_seconds():.0f} s ago",
-        "A tick takes them back: `work` and `dispatch` tick all the time, `job-engine rescue` does it now.",
+        f"A tick takes them back: `work` and `dispatch` tick all the time, `{command} rescue` does it now.",
     )
 
 
-def check_dead_letters(dead: int) -> Finding:
+def check_dead_letters(dead: int, command: str) -> Finding:
     if not dead:
         return Finding("dead letters", Level.OK, "none")
     return Finding(
         "dead letters",
         Level.WARNING,
         f"{dead} jobs need a person",
-        "`job-engine list --status 'Dead Letter'`, then `retry` those whose cause is gone.",
+        f"`{command} list --status 'Dead Letter'`, then `retry` those whose cause is gone.",
     )
 
 
-def check_pauses(pauses: Sequence[Pause]) -> Finding:
+def check_pauses(pauses: Sequence[Pause], command: str) -> Finding:
     if not pauses:
         return Finding("pauses", Level.OK, "nothing is paused")
     listed = "; ".join(_pause_text(pause) for pause in pauses)
-    return Finding("pauses", Level.WARNING, f"paused: {listed}", "`job-engine resume` lets them run again.")
+    return Finding("pauses", Level.WARNING, f"paused: {listed}", f"`{command} resume` lets them run again.")
 
 
 def _pause_text(pause: Pause) -> str:

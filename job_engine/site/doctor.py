@@ -7,12 +7,11 @@ from datetime import datetime, timedelta, timezone
 
 import frappe
 import redis
-from frappe.utils.background_jobs import generate_qname
 
 from job_engine.doctor.database import check_clock, check_database
 from job_engine.doctor.finding import Finding, Level
 from job_engine.doctor.jobs import check_waiting
-from job_engine.site import redis_queue, tables
+from job_engine.site import redis_queue, serving, tables
 from job_engine.site.engines import RunnersEngine
 from job_engine.site.surroundings import site_waits
 from job_engine.store import measuring
@@ -32,10 +31,11 @@ def examine(engine: RunnersEngine) -> Iterator[Finding]:
     yield there
     yield check_clock(engine.store.now(), datetime.now(timezone.utc))
     yield check_apps(len(engine.registry))
-    yield from check_scheduler()
+    yield from check_scheduler(engine.command)
     yield check_redis()
     if there.level is Level.OK:
-        yield check_queues(_used_queues(engine, session), _served_queues(engine))
+        used = _used_queues(engine, session)
+        yield check_queues(used, serving.served_queues(used, engine.store.workers()), engine.command)
         yield from check_waiting(engine, session)
 
 
@@ -61,7 +61,7 @@ def check_apps(job_types: int) -> Finding:
     )
 
 
-def check_scheduler() -> Iterator[Finding]:
+def check_scheduler(command: str) -> Iterator[Finding]:
     site = frappe.local.site
     if site_waits(anew=True):
         yield Finding(
@@ -81,7 +81,7 @@ def check_scheduler() -> Iterator[Finding]:
             Level.WARNING,
             f"the tick last ran at {event.last_execution or 'no time'}",
             "Does `bench schedule` run, and is a worker free? Retries and schedules wait for the tick, or for "
-            "`bench job-engine dispatch`.",
+            f"`{command} dispatch`.",
         )
     else:
         yield Finding("scheduler", Level.OK, f"the tick last ran at {event.last_execution:%Y-%m-%d %H:%M:%S}")
@@ -100,17 +100,19 @@ def check_redis() -> Finding:
     return Finding("redis", Level.OK, f"reachable at {frappe.local.conf.redis_queue}")
 
 
-def check_queues(used: Iterable[str], served: set[str]) -> Finding:
+def check_queues(used: Iterable[str], served: set[str], command: str) -> Finding:
     """Whether each queue in which jobs wait, or that a type names, has somebody who takes jobs out of it."""
     abandoned = sorted(set(used) - served)
     if not served:
-        return Finding("workers", Level.PROBLEM, "no worker of this bench is alive", "Start `bench worker`.")
+        return Finding(
+            "workers", Level.PROBLEM, "no worker of this bench is alive", f"Start `bench worker`, or `{command} work`."
+        )
     if abandoned:
         return Finding(
             "workers",
             Level.PROBLEM,
             f"no worker serves: {', '.join(abandoned)}",
-            f"Start `bench worker --queue {','.join(abandoned)}`, or `bench job-engine work`.",
+            f"Start `bench worker --queue {','.join(abandoned)}`, or `{command} work`.",
         )
     return Finding("workers", Level.OK, f"every queue is served: {', '.join(sorted(served))}")
 
@@ -118,16 +120,3 @@ def check_queues(used: Iterable[str], served: set[str]) -> Finding:
 def _used_queues(engine: RunnersEngine, session: Session) -> set[str]:
     waiting = {lane.queue for lane, _ in measuring.waiting_lanes(session)}
     return waiting | {job_type.queue for job_type in engine.registry}
-
-
-def _served_queues(engine: RunnersEngine) -> set[str]:
-    """By RQ workers, as they say themselves in Redis, and by the processes of `bench job-engine work`."""
-    own = generate_qname("")
-    served = {queue for worker in engine.store.workers() for queue in worker.queues or ()}
-    try:
-        for name in redis_queue.connection().smembers("rq:workers"):
-            listed = (redis_queue.connection().hget(name, "queues") or b"").decode()
-            served |= {queue.removeprefix(own) for queue in listed.split(",") if queue.startswith(own)}
-    except redis.exceptions.RedisError:
-        pass  # that is a finding of its own
-    return served

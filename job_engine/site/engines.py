@@ -37,6 +37,7 @@ class SiteEngine(Engine):
         registry = SiteRegistry()
         super().__init__(store, registry, settings.engine_settings(), site_classifier())
         store.registry = registry
+        self.command = f"bench --site {frappe.local.site} job-engine"
 
     @classmethod
     def for_callers(cls) -> SiteEngine:
@@ -76,7 +77,12 @@ class SiteEngine(Engine):
             realtime.changed(created, self.store)
         return jobs
 
-    # Steer
+    # See and steer
+
+    def worker_hint(self, queue: str) -> str:
+        from job_engine.site import serving  # a runner need not have it
+
+        return serving.hint(queue, self.store.workers(), self.command)
 
     def cancel(self, name: str, by: str | None = None, reason: str | None = None) -> Job:
         job = super().cancel(name, by, reason)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from job_engine.core.redact import redact_text
 from job_engine.core.states import Status
-from job_engine.site import causes, listing, monitor_counters, monitor_live, tenancy
+from job_engine.site import causes, listing, monitor_counters, monitor_live, serving, tenancy
 from job_engine.site.ledger import Account
 from job_engine.site.monitor_counters import Counted, Sums
 from job_engine.site.monitor_live import Live
@@ -44,7 +44,7 @@ def read(engine: SiteEngine, user: str, span: str, organization: str | None = No
         "types": [_type(name, sums) for name, sums in monitor_counters.worst_first(counted.by_type)],
         "dead_letters": _dead_letters(engine, user, organization),
         "workers": _workers(engine, running, scope),
-        "listening": monitor_live.listening_workers() if scope.is_operator else None,
+        "listening": serving.listening_workers() if scope.is_operator else None,
         "organizations": _ledger(counted, live),
         "pauses": _pauses(engine, scope),
     }

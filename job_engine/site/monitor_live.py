@@ -1,4 +1,4 @@
-"""What waits and what runs at this moment, and on which workers: small ranges of the indexes, whatever the table's size."""
+"""What waits and what runs at this moment: small ranges of the indexes, whatever the table's size."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import redis
-from frappe.utils.background_jobs import generate_qname
-
 from job_engine.core.priority import PRIORITIES, Lane
 from job_engine.core.states import Status
-from job_engine.site import redis_queue
 from job_engine.site.monitor_scope import Scope
 from job_engine.store.session import Session
 
@@ -70,23 +66,3 @@ def running(engine: SiteEngine, session: Session, scope: Scope) -> list[dict[str
     )
     words = ("name", "job_type", "organization", "lease_owner", "started_at", "progress", "progress_message")
     return [dict(zip(words, row, strict=True)) for row in rows]
-
-
-def listening_workers() -> dict[str, int] | None:
-    """Bench workers by queue: those that would start a runner. None: Redis, which knows them, cannot be reached."""
-    own = generate_qname("")
-    found: dict[str, int] = {}
-    try:
-        connection = redis_queue.connection()
-        names = sorted(connection.smembers("rq:workers"))
-        with connection.pipeline(transaction=False) as pipeline:
-            for name in names:
-                pipeline.hget(name, "queues")
-            served = pipeline.execute()
-    except redis.exceptions.RedisError:
-        return None
-    for queues in served:
-        for queue in (queues or b"").decode().split(","):
-            if queue.startswith(own):
-                found[queue.removeprefix(own)] = found.get(queue.removeprefix(own), 0) + 1
-    return found

@@ -19,6 +19,9 @@ class Worker:
     started_at: datetime
     seen_at: datetime
 
+    def serves(self, queue: str) -> bool:
+        return self.queues is None or queue in self.queues
+
 
 def sign_in(session: Session, worker: Worker) -> None:
     sign_out(session, worker.name)

@@ -271,8 +271,9 @@ def test_explain_says_what_a_pending_job_waits_for(engine: Engine, registry: Reg
 
 def test_explain_says_why_a_queued_job_is_not_taken(engine: Engine, clock: FrozenClock) -> None:
     name = engine.enqueue("work", organization="ACME", queue="mail").name
-    sentence(engine, name, "No worker has been seen")
-    engine.store.sign_in(Worker("w1", "host", 1, None, clock.now, clock.now))
+    engine.store.sign_in(Worker("w1", "host", 1, ("default",), clock.now, clock.now))
+    sentence(engine, name, "No worker that serves queue mail has been seen lately: start one with `job-engine work`")
+    engine.store.sign_in(Worker("w2", "host", 2, None, clock.now, clock.now))
     sentence(engine, name, f"Queued since {TIME}.*next free worker")
     for scope, target in (("type", "work"), ("queue", "mail"), ("organization", "ACME"), ("everything", "")):
         engine.pause(scope, target, OPERATOR, "out of paper")

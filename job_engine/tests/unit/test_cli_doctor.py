@@ -22,6 +22,8 @@ tmpfs /srv/over tmpfs rw 0 0
 server:/other /srv/over nfs rw 0 0
 """
 
+COMMAND = "bench --site shop.example.com job-engine"
+
 
 def judged(finding: Finding) -> Level:
     """Whatever is not well comes with advice, and only that."""
@@ -93,16 +95,16 @@ def test_no_worker_is_a_problem_only_when_jobs_are_queued() -> None:
 
 
 def test_a_long_wait_is_a_warning_that_names_the_job() -> None:
-    late = jobs.check_oldest(("01kxyz", START - timedelta(seconds=301)), START)
+    late = jobs.check_oldest(("01kxyz", START - timedelta(seconds=301)), START, COMMAND)
     assert judged(late) is Level.WARNING
-    assert "job-engine explain 01kxyz" in (late.advice or "")
-    assert judged(jobs.check_oldest(("01kxyz", START - timedelta(seconds=299)), START)) is Level.OK
-    assert judged(jobs.check_oldest(None, START)) is Level.OK
+    assert f"`{COMMAND} explain 01kxyz`" in (late.advice or "")
+    assert judged(jobs.check_oldest(("01kxyz", START - timedelta(seconds=299)), START, COMMAND)) is Level.OK
+    assert judged(jobs.check_oldest(None, START, COMMAND)) is Level.OK
 
 
 def test_expired_leases_are_a_warning() -> None:
-    assert judged(jobs.check_leases(0, None, START)) is Level.OK
-    finding = jobs.check_leases(2, START - timedelta(seconds=90), START)
+    assert judged(jobs.check_leases(0, None, START, COMMAND)) is Level.OK
+    finding = jobs.check_leases(2, START - timedelta(seconds=90), START, COMMAND)
     assert judged(finding) is Level.WARNING
     assert "2 running jobs" in finding.says
     assert "90 s ago" in finding.says
@@ -116,11 +118,11 @@ def test_jobs_of_unregistered_types_are_a_problem_where_types_are_known() -> Non
 
 
 def test_dead_letters_and_pauses_are_warnings() -> None:
-    assert judged(jobs.check_dead_letters(0)) is Level.OK
-    assert judged(jobs.check_dead_letters(1)) is Level.WARNING
-    assert judged(jobs.check_pauses([])) is Level.OK
+    assert judged(jobs.check_dead_letters(0, COMMAND)) is Level.OK
+    assert judged(jobs.check_dead_letters(1, COMMAND)) is Level.WARNING
+    assert judged(jobs.check_pauses([], COMMAND)) is Level.OK
     finding = jobs.check_pauses(
-        [Pause("type", "pdf", START, "ops", "password=hunter2"), Pause("everything", "", START, None, None)]
+        [Pause("type", "pdf", START, "ops", "password=hunter2"), Pause("everything", "", START, None, None)], COMMAND
     )
     assert judged(finding) is Level.WARNING
     assert "type pdf by ops since 2026-01-01 12:00 UTC" in finding.says
