@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import frappe
@@ -15,6 +16,18 @@ from job_engine.tests.site.jobs import EFFECTS
 from job_engine.worker_id import new_worker_id
 
 QUEUE = "in_process"
+
+
+@contextmanager
+def in_process_runner() -> Iterator[Runner]:
+    """A runner as a bench worker has it, with connections of its own. It takes what is committed when it is told to."""
+    runners = RunnersEngine.for_runners(alone=False)
+    runner = Runner(runners, new_worker_id(), (QUEUE,))
+    try:
+        yield runner
+    finally:
+        runner.close()
+        runners.close()
 
 
 class Bench:
@@ -31,15 +44,12 @@ class Bench:
     def run(self, most: int = 100) -> int:
         """Commit, and run what waits, as a runner does."""
         frappe.db.commit()
-        runners = RunnersEngine.for_runners(alone=False)
-        runner = Runner(runners, new_worker_id(), (QUEUE,))
         ran = 0
         try:
-            while ran < most and (n := runner.run_batch(most - ran)):
-                ran += n
+            with in_process_runner() as runner:
+                while ran < most and (n := runner.run_batch(most - ran)):
+                    ran += n
         finally:
-            runner.close()
-            runners.close()
             frappe.db.rollback()
             frappe.set_user("Administrator")
         return ran
