@@ -14,7 +14,8 @@ import frappe
 from frappe.installer import update_site_config
 
 from job_engine.core.errors import JobEngineError
-from job_engine.site import job_types, organization, seed_story, tenancy
+from job_engine.site import job_types, organization, seed_moment, seed_story, tenancy
+from job_engine.site.seed_lives import Story
 from job_engine.site.seed_plan import ORGANIZATIONS, ROUTINES, slug
 from job_engine.store import controls, workers
 from job_engine.store.session import Session
@@ -156,7 +157,7 @@ def _forget_people(remembered: dict[str, Any]) -> None:
 # Rows ----------------------------------------------------------------------------------------------------------------------
 
 
-def _write(session: Session, story: seed_story.Story, now: datetime) -> None:
+def _write(session: Session, story: Story, now: datetime) -> None:
     owners = session.dialect.owner_columns
     columns = ", ".join(("{user}" if c == "user" else c) for c in (*_JOB_COLUMNS, *owners))
     rows = ((*_row(session, job, _JOB_COLUMNS), *[job["user"]] * len(owners)) for job in story.jobs)
@@ -169,7 +170,7 @@ def _write(session: Session, story: seed_story.Story, now: datetime) -> None:
     _insert(session, session.dialect.upsert_stat, columns, rows)
     for worker in story.workers:
         workers.sign_in(session, worker)
-    controls.pause(session, "type", seed_story.PAUSED_TYPE, "Administrator", seed_story.PAUSED_FOR, now)
+    controls.pause(session, "type", seed_moment.PAUSED_TYPE, "Administrator", seed_moment.PAUSED_FOR, now)
 
 
 def _row(session: Session, values: dict[str, Any], columns: Sequence[str]) -> tuple[Any, ...]:

@@ -15,6 +15,7 @@ from job_engine.core.registry import default_registry
 from job_engine.core.states import TRANSITIONS, Status
 from job_engine.site import engine, monitor, seed, seed_story, seed_types
 from job_engine.site.engines import RunnersEngine
+from job_engine.site.seed_lives import Story
 from job_engine.site.seed_plan import ORGANIZATIONS, ROUTINES
 from job_engine.store import stats
 
@@ -22,7 +23,7 @@ NOW = datetime(2024, 11, 16, 12, 30, tzinfo=timezone.utc)
 
 
 @pytest.fixture(scope="module")
-def story() -> seed_story.Story:
+def story() -> Story:
     assert seed_types
     return seed_story.tell(default_registry, NOW, 4000, seed.SEED)
 
@@ -30,16 +31,16 @@ def story() -> seed_story.Story:
 # The story -------------------------------------------------------------------------------------------------------------------
 
 
-def test_it_is_the_same_each_time(story: seed_story.Story):
+def test_it_is_the_same_each_time(story: Story):
     again = seed_story.tell(default_registry, NOW, 4000, seed.SEED)
 
-    def told(s: seed_story.Story) -> list[tuple[object, ...]]:
+    def told(s: Story) -> list[tuple[object, ...]]:
         return [(j["job_type"], j["status"], j["creation"], j["params"], j.get("last_error")) for j in s.jobs]
 
     assert told(again) == told(story)
 
 
-def test_it_has_everything_that_a_site_may_have(story: seed_story.Story):
+def test_it_has_everything_that_a_site_may_have(story: Story):
     assert {job["status"] for job in story.jobs} >= {str(s) for s in Status} - {"Timed Out"}
     assert {job["job_type"] for job in story.jobs} == set(ROUTINES)
     assert {job["organization"] for job in story.jobs} == set(ORGANIZATIONS)
@@ -50,7 +51,7 @@ def test_it_has_everything_that_a_site_may_have(story: seed_story.Story):
     assert len(story.dependencies) >= 4
 
 
-def test_no_history_breaks_the_rules(story: seed_story.Story):
+def test_no_history_breaks_the_rules(story: Story):
     status = {job["name"]: job["status"] for job in story.jobs}
     last: dict[str, Status] = {}
     for entry in sorted(story.log, key=lambda e: e["creation"]):
@@ -61,7 +62,7 @@ def test_no_history_breaks_the_rules(story: seed_story.Story):
         assert status[name] in (str(after), "Pending"), "a job is not where its history ends"
 
 
-def test_the_counters_tell_what_the_histories_tell(story: seed_story.Story):
+def test_the_counters_tell_what_the_histories_tell(story: Story):
     counted: Counter[str] = Counter()
     for _, _, _, event, _, _, n, _ in seed_story.counter_rows(story, NOW):
         counted[event] += n
