@@ -12,10 +12,9 @@ import time
 from collections.abc import Callable
 
 from job_engine.attempt import Attempt
-from job_engine.core.error_text import describe
 from job_engine.core.errors import GivenBack, LeaseLost, StoreUnavailable
 from job_engine.core.job import Job, Outcome
-from job_engine.core.states import Status
+from job_engine.core.undone import given_back, unwritable
 from job_engine.courier import Courier, tell_lost
 from job_engine.settings import Settings
 from job_engine.store import finishing, leasing
@@ -272,7 +271,7 @@ class Group:
                 raise
             except Exception as error:
                 log.exception("The outcome of job %s could not be written", outcome.name, extra={"job": outcome.name})
-                self.store.finish(self._worker_id, [_unwritable(outcome, error)])
+                self.store.finish(self._worker_id, [unwritable(outcome, error)])
             self._outcomes.pop(0)
 
     def _abort(self, error: Exception | None) -> None:
@@ -296,34 +295,4 @@ class Group:
 
     def _blamed(self, outcome: Outcome, error: Exception) -> Outcome:
         job = self.store.get(outcome.name)
-        return _unwritable(outcome, error) if job is None else self._judge(job, error, outcome.duration)
-
-
-def given_back(outcome: Outcome) -> Outcome:
-    return outcome.evolve(
-        status=Status.QUEUED,
-        give_back=True,
-        used_connection=False,
-        result=None,
-        run_after=None,
-        reason="its writes were rolled back with those of its group",
-    )
-
-
-def _unwritable(outcome: Outcome, error: Exception) -> Outcome:
-    text = describe(error)
-    return outcome.evolve(
-        status=Status.DEAD_LETTER,
-        give_back=False,
-        used_connection=False,
-        result=None,
-        progress=None,
-        progress_message=None,
-        run_after=None,
-        processed=None,
-        failed=None,
-        error=text.summary,
-        error_type="Permanent",
-        traceback=text.traceback,
-        reason="the database refused what the job should have recorded",
-    )
+        return unwritable(outcome, error) if job is None else self._judge(job, error, outcome.duration)

@@ -13,7 +13,8 @@ import frappe
 from job_engine.attempt import Attempt
 from job_engine.core.errors import GivenBack, JobLeaseLost, LeaseLost
 from job_engine.core.job import Job, Outcome
-from job_engine.group import Group, given_back
+from job_engine.core.undone import given_back
+from job_engine.group import Group
 from job_engine.site import callbacks
 from job_engine.site.callbacks import Marks
 from job_engine.site.first_query import on_first_query
