@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from job_engine.beacon import Beacon
 from job_engine.engine import Engine
@@ -22,14 +22,13 @@ from job_engine.logs import configure
 from job_engine.worker import Worker
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Orders:
-    url: str
-    app: str | None
+    """What a worker process is told in every home."""
+
     worker_id: str
     beacon: int  # an open file descriptor
-    queues: list[str] | None
-    settings: dict[str, Any]
+    queues: list[str] | None  # None: all
     poll_seconds: float
     log_format: str
     log_level: str
@@ -38,12 +37,30 @@ class Orders:
         return json.dumps(asdict(self))
 
 
-def main() -> None:
+AnyOrders = TypeVar("AnyOrders", bound=Orders)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandaloneOrders(Orders):
+    url: str
+    app: str | None
+    settings: dict[str, Any]
+
+
+def receive(kind: type[AnyOrders]) -> AnyOrders | None:
+    """The orders of this process, whose logs are written as they say. None: the supervisor is gone already."""
     line = sys.stdin.readline()
     if not line:
-        return  # the supervisor is gone already
-    orders = Orders(**json.loads(line))
+        return None
+    orders = kind(**json.loads(line))
     configure(orders.log_format, orders.log_level)
+    return orders
+
+
+def main() -> None:
+    orders = receive(StandaloneOrders)
+    if orders is None:
+        return
     load_app(orders.app)
     engine = Engine.open(orders.url, **orders.settings)
     queues = None if orders.queues is None else tuple(orders.queues)

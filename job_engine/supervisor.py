@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from types import FrameType
 
 from job_engine.beacon import Beacon, Seen
-from job_engine.child import Orders
+from job_engine.child import StandaloneOrders
 from job_engine.core.errors import Interrupt, JobCanceled, JobTimeout, StoreUnavailable, WorkerStopping
 from job_engine.dispatcher import Housekeeper
 from job_engine.engine import Engine
@@ -138,7 +138,7 @@ class Supervisor:
 
     def _orders(self, worker_id: str, beacon: int) -> str:
         """What the worker is told, as one line of JSON."""
-        return Orders(
+        return StandaloneOrders(
             url=self._url,
             app=self._app,
             worker_id=worker_id,

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import os
-import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import frappe
 
 from job_engine.beacon import Beacon
-from job_engine.child import hold_lifeline
-from job_engine.logs import configure
+from job_engine.child import Orders, hold_lifeline, receive
 
 
-@dataclass(frozen=True, slots=True)
-class Orders:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteOrders(Orders):
     site: str
     sites_path: str
-    worker_id: str
-    beacon: int  # an open file descriptor
-    queues: list[str]
+    queues: list[str]  # named one by one, as a bench's are
     alone: bool  # for one isolated job
-    poll_seconds: float
-    log_format: str
-    log_level: str
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self))
 
 
 def main() -> None:
-    line = sys.stdin.readline()
-    if not line:
-        return  # the supervisor is gone already
-    orders = Orders(**json.loads(line))
-    configure(orders.log_format, orders.log_level)
+    orders = receive(SiteOrders)
+    if orders is None:
+        return
     os.chdir(orders.sites_path)
     frappe.init(site=orders.site)
     frappe.connect()
@@ -45,7 +32,7 @@ def main() -> None:
         frappe.destroy()
 
 
-def _work(orders: Orders) -> None:
+def _work(orders: SiteOrders) -> None:
     from job_engine.site.engines import RunnersEngine
     from job_engine.site.worker import SiteWorker
 

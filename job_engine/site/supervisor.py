@@ -13,7 +13,7 @@ from frappe.utils.background_jobs import get_queues_timeout
 
 from job_engine.cli.home import WorkOrders
 from job_engine.core.priority import Lane, lane_ranges
-from job_engine.site.child import Orders
+from job_engine.site.child import SiteOrders
 from job_engine.site.console import ConsoleEngine
 from job_engine.site.job_types import isolated
 from job_engine.site.wakeups import MOST_LANES, check_queue
@@ -51,7 +51,7 @@ class SiteSupervisor(Supervisor):
     def _orders(self, worker_id: str, beacon: int) -> str:
         if self._starts_alone:
             self._alone.add(worker_id)
-        return Orders(
+        return SiteOrders(
             site=frappe.local.site,
             sites_path=os.path.abspath(frappe.local.sites_path),
             worker_id=worker_id,
