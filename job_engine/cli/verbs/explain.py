@@ -9,6 +9,7 @@ from job_engine.cli.group import examples
 from job_engine.cli.home import Home
 from job_engine.cli.options import json_option
 from job_engine.core.errors import JobEngineError
+from job_engine.core.job import Job
 from job_engine.core.redact import redact_text
 from job_engine.engine import Engine
 from job_engine.explaining import explain
@@ -24,13 +25,18 @@ from job_engine.explaining import explain
 @click.pass_obj
 def command(home: Home, name: str, as_json: bool) -> None:
     """Say in one sentence why a job is where it is, and what happens next."""
-    engine = engine_with_types(home)
-    job = engine.get(name)
-    sentence = redact_text(explain(engine, job))
+    _engine, job, sentence = explained(home, name)
     if as_json:
         say.document({"name": name, "status": job.status.value, "explanation": sentence})
     else:
         say.line(sentence)
+
+
+def explained(home: Home, name: str) -> tuple[Engine, Job, str]:
+    """A job with its sentence, and the engine that has both."""
+    engine = engine_with_types(home)
+    job = engine.get(name)
+    return engine, job, redact_text(explain(engine, job))
 
 
 def engine_with_types(home: Home) -> Engine:

@@ -13,11 +13,10 @@ from job_engine.cli.home import Home
 from job_engine.cli.options import json_option
 from job_engine.cli.shapes import job_shape, stored_json
 from job_engine.cli.times import duration_text, time_text
-from job_engine.cli.verbs.explain import engine_with_types
+from job_engine.cli.verbs.explain import explained
 from job_engine.core.job import Job
 from job_engine.core.redact import redact_text
 from job_engine.core.states import Status
-from job_engine.explaining import explain
 
 
 @click.command(
@@ -30,9 +29,7 @@ from job_engine.explaining import explain
 @click.pass_obj
 def command(home: Home, name: str, as_json: bool) -> None:
     """Show one job: why it is where it is, its fields, parameters, result and error. Secrets are masked."""
-    engine = engine_with_types(home)
-    job = engine.get(name)
-    sentence = redact_text(explain(engine, job))
+    engine, job, sentence = explained(home, name)
     parents = engine.store.parents_of(name)
     dependents = engine.store.dependents_of(name)
     if as_json:
