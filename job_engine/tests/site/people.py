@@ -45,6 +45,14 @@ def permit(email: str, for_organization: str, **fields: object) -> str:
     return doc.insert(ignore_permissions=True).name
 
 
+def forget_jobs(organizations: Sequence[str]) -> None:
+    """Delete jobs that were committed, with their histories."""
+    those = "SELECT name FROM `tabBackground Job` WHERE organization IN %(organizations)s"
+    values = {"organizations": organizations}
+    frappe.db.sql(f"DELETE FROM `tabJob Execution Log` WHERE job IN ({those})", values)
+    frappe.db.sql("DELETE FROM `tabBackground Job` WHERE organization IN %(organizations)s", values)
+
+
 def forget_users(users: Sequence[str]) -> None:
     """Delete users who were committed, and everything that is kept with a user."""
     if not users:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from typing import Any
 
 from pictures import browsing
@@ -27,17 +28,10 @@ def take(page: Any, wanted: set[str]) -> None:
                 browsing.save(taker(page, theme), f"{name}-{theme}")
 
 
-def _monitor(page: Any, theme: str) -> Any:
+def _monitor(page: Any, theme: str, full_page: bool = False) -> Any:
     browsing.open_desk(page, "job-monitor", theme, MONITOR)
     browsing.until_drawn(page)
-    return browsing.shot(page)
-
-
-def _monitor_page(page: Any, theme: str) -> Any:
-    """All of it."""
-    browsing.open_desk(page, "job-monitor", theme, MONITOR)
-    browsing.until_drawn(page)
-    return browsing.shot(page, full_page=True)
+    return browsing.shot(page, full_page=full_page)
 
 
 def _workspace(page: Any, theme: str) -> Any:
@@ -70,7 +64,9 @@ def _bulk(page: Any, theme: str) -> Any:
     page.locator(".actions-btn-group:visible .dropdown-menu a:has-text('Retry'):visible").first.click()
     page.locator(".modal.show .je-preview-total").wait_for()
     page.locator(".modal.show [data-fieldname=which] select").select_option("matching")
-    page.wait_for_function("() => document.querySelector('.modal.show .je-preview-total')?.innerText.match(/[3-9][0-9] /)")
+    page.wait_for_function(
+        "() => document.querySelector('.modal.show .je-preview-total')?.innerText.match(/[3-9][0-9] /)"
+    )
     page.evaluate("() => document.activeElement.blur()")
     return browsing.shot(page)
 
@@ -91,7 +87,7 @@ def _phone(page: Any, theme: str) -> Any:
 
 TAKERS = {
     "monitor": _monitor,
-    "monitor-page": _monitor_page,
+    "monitor-page": partial(_monitor, full_page=True),
     "workspace": _workspace,
     "list": _list,
     "bulk": _bulk,

@@ -74,10 +74,7 @@ def _key(user: str) -> str:
 
 def _remove(users: list[str], organizations: list[str]) -> None:
     frappe.set_user("Administrator")
-    jobs = frappe.get_all("Background Job", {"organization": ["in", organizations]}, pluck="name", limit=0)
-    for table, column in (("Background Job", "name"), ("Job Execution Log", "job")):
-        if jobs:
-            frappe.db.delete(table, {column: ["in", jobs]})
+    people.forget_jobs(organizations)
     for name in organizations:
         frappe.db.sql("DELETE FROM `__job_engine_control` WHERE target = %s", name)
         frappe.db.sql("DELETE FROM `__job_engine_stat` WHERE organization = %s", name)

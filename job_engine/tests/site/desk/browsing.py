@@ -101,5 +101,11 @@ class Desk:
         """Of the form."""
         return self.page.locator(f".page-actions:visible button:has-text('{label}'):visible").first
 
+    def choose(self, label: str) -> None:
+        """From the menu of what is checked in the list. What it would do is previewed."""
+        self.page.locator(".actions-btn-group:visible > button").click()
+        self.page.locator(f".actions-btn-group:visible .dropdown-menu a:has-text('{label}'):visible").first.click()
+        self.page.locator(".modal.show .je-preview-total").wait_for()
+
     def press_in_dialog(self) -> None:
         self.page.locator(".modal.show .btn-modal-primary:visible").last.click()

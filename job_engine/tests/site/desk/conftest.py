@@ -48,9 +48,8 @@ def tenants(connected: str) -> Iterator[tuple[str, str]]:
     yield ours, other
     frappe.db.rollback()
     frappe.set_user("Administrator")
-    for organization in (ours, other):
-        forget_jobs(organization)
-        frappe.db.delete("Organization", {"name": organization})
+    people.forget_jobs([ours, other])
+    frappe.db.delete("Organization", {"name": ["in", [ours, other]]})
     frappe.db.commit()
 
 
@@ -68,26 +67,22 @@ def forget_everything() -> None:
     frappe.db.commit()
 
 
-def forget_jobs(organization: str) -> None:
-    those = "SELECT name FROM `tabBackground Job` WHERE organization = %s"
-    frappe.db.sql(f"DELETE FROM `tabJob Execution Log` WHERE job IN ({those})", organization)
-    frappe.db.sql("DELETE FROM `tabBackground Job` WHERE organization = %s", organization)
-
-
 @pytest.fixture
 def ours(tenants: tuple[str, str]) -> Iterator[str]:
     """Our organization, without the jobs of the test before."""
-    yield tenants[0]
-    frappe.db.rollback()
-    forget_jobs(tenants[0])
-    frappe.db.commit()
+    yield from without_its_jobs(tenants[0])
 
 
 @pytest.fixture
 def other(tenants: tuple[str, str]) -> Iterator[str]:
-    yield tenants[1]
+    yield from without_its_jobs(tenants[1])
+
+
+def without_its_jobs(organization: str) -> Iterator[str]:
+    """For one test, after which its jobs are gone."""
+    yield organization
     frappe.db.rollback()
-    forget_jobs(tenants[1])
+    people.forget_jobs([organization])
     frappe.db.commit()
 
 

@@ -35,13 +35,6 @@ def statuses(organization: str) -> dict[str, int]:
     )
 
 
-def choose(desk: Desk, label: str) -> None:
-    """From the menu of what is checked."""
-    desk.page.locator(".actions-btn-group:visible > button").click()
-    desk.page.locator(f".actions-btn-group:visible .dropdown-menu a:has-text('{label}'):visible").first.click()
-    desk.page.locator(".modal.show .je-preview-total").wait_for()
-
-
 @pytest.mark.parametrize("kind", ["System Manager", "Job Manager"])
 def test_500_dead_letters_are_retried_beyond_the_page_and_spread_over_time(
     desk_of: Callable[[str], Desk], ours: str, kind: str
@@ -51,7 +44,7 @@ def test_500_dead_letters_are_retried_beyond_the_page_and_spread_over_time(
     desk = desk_of(kind)
     page = desk.list(organization=ours, status="Dead Letter")
     page.locator(".list-header-subject .list-check-all:visible").check()
-    choose(desk, "Retry")
+    desk.choose("Retry")
     assert "20 jobs" in page.locator(".modal.show .je-preview-total").inner_text()
 
     page.locator(".modal.show [data-fieldname=which] select").select_option("matching")
@@ -80,7 +73,7 @@ def test_only_what_is_checked_is_canceled_and_the_reason_is_kept(managers_desk: 
     page = managers_desk.list(organization=ours)
     for name in (waiting[0], waiting[1], done):
         page.locator(f'.list-row-checkbox[data-name="{name}"]').check()
-    choose(managers_desk, "Cancel")
+    managers_desk.choose("Cancel")
     assert "1 of the checked jobs are left out" in page.locator(".modal.show .je-preview").inner_text()
 
     page.locator(".modal.show [data-fieldname=reason] input").fill("sent twice")
@@ -99,7 +92,7 @@ def test_the_preview_warns_of_types_that_are_not_idempotent(managers_desk: Desk,
     frappe.db.commit()
     page = managers_desk.list(organization=ours)
     page.locator(".list-header-subject .list-check-all:visible").check()
-    choose(managers_desk, "Retry")
+    managers_desk.choose("Retry")
 
     warning = page.locator(".modal.show .je-warning").inner_text()
     assert "Not idempotent" in warning

@@ -60,9 +60,7 @@ def test_what_a_bulk_action_would_do(german_desk: Desk, ours: str):
     frappe.db.commit()
     page = german_desk.list(organization=ours)
     page.locator(f'.list-row-checkbox[data-name="{name}"]').check()
-    page.locator(".actions-btn-group:visible > button").click()
-    page.locator(".actions-btn-group:visible .dropdown-menu a:has-text('Wiederholen'):visible").first.click()
-    page.locator(".modal.show .je-preview-total").wait_for()
+    german_desk.choose("Wiederholen")
     german_desk.until("cur_dialog?.display")
 
     dialog = page.locator(".modal.show").inner_text()

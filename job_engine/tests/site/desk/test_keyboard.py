@@ -26,9 +26,7 @@ def over_the_list(desk: Desk, organization: str) -> None:
     frappe.db.commit()
     page = desk.list(organization=organization)
     page.locator(f'.list-row-checkbox[data-name="{names[0]}"]').check()
-    page.locator(".actions-btn-group:visible > button").click()
-    page.locator(".actions-btn-group:visible .dropdown-menu a:has-text('Retry'):visible").first.click()
-    page.locator(".modal.show .je-preview-total").wait_for()
+    desk.choose("Retry")
 
 
 def on_the_form(desk: Desk, organization: str, status: str, button: str, **fields: str) -> None:
