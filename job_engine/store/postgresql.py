@@ -10,20 +10,14 @@ from urllib.parse import quote, unquote, urlunsplit
 
 from job_engine.core.clock import utc
 from job_engine.core.errors import JobEngineError
+from job_engine.store import schema
 from job_engine.store.dialect import Dialect, split_url
 from job_engine.store.session import Session
 from job_engine.store.waiting import NotifyWaiter, Waiter
 
 CHANNEL = "job_engine"
 
-_FIELD_TYPES = {
-    **dict.fromkeys(("creation", "modified", "run_after", "at", "claimed_at"), "timestamptz"),
-    **dict.fromkeys(
-        ("max_attempts", "timeout", "blockers", "attempt", "processed", "failed", "bucket", "shard"), "integer"
-    ),
-    **dict.fromkeys(("duration", "seconds"), "double precision"),
-    "n": "bigint",
-}
+_FIELD_TYPES = {column: "timestamptz" if kind == "{time}" else kind for column, kind in schema.COLUMN_TYPES.items()}
 
 
 class PostgreSQL(Dialect):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from job_engine.core.errors import JobEngineError
@@ -112,6 +113,9 @@ CREATE TABLE IF NOT EXISTS {worker} (
     seen_at {time} NOT NULL
 ){suffix};
 """
+
+# Of every column that is no text.
+COLUMN_TYPES = dict(re.findall(r"^    (\w+) (\{time\}|integer|bigint|double precision)", _TABLES, re.MULTILINE))
 
 # One index for each hot query. Where the database has partial indexes, an index holds only the rows its query may read,
 # so that it stays small whatever the table's size, and a change of state touches two of them and no more.
