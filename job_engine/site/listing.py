@@ -16,8 +16,8 @@ from job_engine.core.language import _
 from job_engine.core.priority import PRIORITIES, lane_ranges
 from job_engine.core.states import Status
 from job_engine.site import orders, sorting, tenancy
-from job_engine.site.orders import Which
 from job_engine.site.permissions import hidden_types
+from job_engine.site.walking import Question, Which
 from job_engine.store.rows import job_from_row
 
 if TYPE_CHECKING:
@@ -38,9 +38,7 @@ _GIVEN = ("status", "job_type", "organization", "user")  # what helps to sort
 # Found through an index that starts with the status.
 _NEEDS_STATUS = ("queue", "priority", "error_type", "error_contains", "ended_after", "ended_before")
 
-_BY_TIME = ("name", "creation")  # names are in the order of time
-
-SORTABLE = (*_BY_TIME, *orders.ORDERS)
+SORTABLE = tuple(orders.ORDERS)
 
 _HEAVY = {"params": "'{{}}'", "result": "NULL", "checkpoint": "NULL", "traceback": "NULL"}  # no list shows these
 _LIST_COLUMNS = ", ".join(_HEAVY.get(c, "{user}" if c == "user" else c) for c in COLUMNS)
@@ -161,8 +159,8 @@ def _names_of_page(
     engine: SiteEngine, wanted: Which, total: int, sort: str, descending: bool, start: int, length: int
 ) -> list[str]:
     with engine.store.session() as session:
-        if sort not in _BY_TIME:
-            asked = orders.Question(wanted, sort, descending, start, length)
+        if sort not in orders.AGE:
+            asked = Question(wanted, sort, descending, start, length)
             return sorting.names(session.rows, not session.dialect.partial_indexes, asked)
         # With a limit alone, the database would often walk in the order of time past a million jobs that do not match.
         few = f"SELECT name, creation FROM {{job}} WHERE {wanted.condition} LIMIT {FEW}"

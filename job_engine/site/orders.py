@@ -2,87 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from job_engine.core.priority import Lane
 from job_engine.core.states import ENDED, Status
+from job_engine.site.walking import (
+    Question,
+    Run,
+    TookTooLong,
+    Walk,
+    Which,
+    first_column,
+    for_a_moment,
+    groups,
+    lane_places,
+    lanes_of,
+    places,
+    sorted_by,
+)
 
-MOST_VALUES = 10  # of a column, for which walks are made
-_FOR_A_MOMENT = "SET STATEMENT max_statement_time = 0.25 FOR"  # seconds
-_TIMED_OUT = 1969  # MariaDB's number of that error
 _A_FEW = 20  # jobs that are looked at beside those that are needed
-
-#: Runs a template, with the words of the dialect in it, and its parameters.
-Run = Callable[[str, Sequence[Any]], Sequence[Sequence[Any]]]
-
-
-class TookTooLong(Exception):
-    """A statement was ended by its limit of time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Which:
-    """Conditions in SQL and their parameters, and what is known of the jobs that meet them."""
-
-    condition: str
-    parameters: tuple[Any, ...] = ()
-    given: Mapping[str, Sequence[str]] = field(default_factory=dict)  # by column: they have one of these values
-    is_of_a_time: bool = False  # they lie together
-
-    def and_(self, condition: str, *parameters: Any) -> Which:
-        return replace(self, condition=f"{self.condition} AND {condition}", parameters=(*self.parameters, *parameters))
-
-    def with_given(self, column: str, values: Sequence[str]) -> Which:
-        known = {} if len(values) > MOST_VALUES else {column: values}
-        return replace(self, given={**self.given, **known})
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A page of the jobs that are wanted, in the order of a column."""
-
-    wanted: Which
-    sort: str
-    descending: bool
-    start: int
-    length: int
-
-    @property
-    def way(self) -> str:
-        return "DESC" if self.descending else "ASC"
-
-
-def for_a_moment(run: Run, sql: str, parameters: Sequence[Any]) -> Sequence[Sequence[Any]]:
-    try:
-        return run(f"{_FOR_A_MOMENT} {sql}", parameters)
-    except Exception as error:
-        if _TIMED_OUT in (*error.args[:1], *getattr(error.__cause__, "args", ())[:1]):
-            raise TookTooLong from error
-        raise
-
-
-def sorted_by(keys: Sequence[str], can_be_empty: bool, way: str) -> str:
-    """What is empty comes last, whichever way."""
-    return ", ".join([f"{keys[0]} IS NULL"] * can_be_empty + [f"{key} {way}" for key in keys])
-
-
-def places(values: Sequence[Any]) -> str:
-    return ", ".join(["%s"] * len(values))
-
-
-def first_column(rows: Sequence[Sequence[Any]]) -> list[str]:
-    return [row[0] for row in rows]
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """A part of the jobs that an index has in the order of these keys."""
-
-    index: str
-    where: Which
-    keys: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +33,10 @@ class Order:
     keys: tuple[str, ...]
     walks: Callable[[Run, Question], Iterator[Walk]]
     can_be_empty: bool = False
+
+    @property
+    def columns(self) -> set[str]:
+        return {key.strip("{}") for key in self.keys}
 
     @property
     def selected(self) -> str:
@@ -109,7 +54,7 @@ def _along(index: str, *keys: str, after: Sequence[str] = (), can_be_empty: bool
         values = () if after else asked.wanted.given.get(keys[0].strip("{}"), ())
         for value in values:
             yield Walk(index, Which(f"{keys[0]} = %s", (value,)), keys[1:])
-        for where in () if values else _groups(run, index, after):
+        for where in () if values else groups(run, index, after):
             if can_be_empty:
                 yield Walk(index, where.and_(f"{keys[0]} IS NOT NULL"), keys)
                 yield Walk(index, where.and_(f"{keys[0]} IS NULL"), keys[1:])
@@ -121,29 +66,24 @@ def _along(index: str, *keys: str, after: Sequence[str] = (), can_be_empty: bool
     return Order(keys, walks, can_be_empty)
 
 
-def _groups(run: Run, index: str, columns: Sequence[str]) -> Iterator[Which]:
-    """The combinations of values that there are. The database hops from one to the next, past the rows they have."""
-    if not columns:
-        yield Which("1 = 1")
-        return
-    listed = ", ".join(columns)
-    where = " WHERE lease_expires_at IS NULL" if "lease_expires_at" in columns else ""
-    for values in run(f"SELECT {listed} FROM {{job}} FORCE INDEX ({index}){where} GROUP BY {listed}", ()):
-        pairs = list(zip(columns, values, strict=True))
-        condition = " AND ".join(f"{column} IS NULL" if value is None else f"{column} = %s" for column, value in pairs)
-        yield Which(condition, tuple(value for _, value in pairs if value is not None))
+def _by_age(run: Run, asked: Question) -> Iterator[Walk]:
+    """Names are in the order of time, and so is every index that ends with them."""
+    within = asked.wanted.within
+    walks = within and (within.by_age or (asked.descending and within.newest_first))
+    yield from walks or [Walk("PRIMARY", Which("1 = 1"), ("name",))]
 
 
 def _by_change(run: Run, asked: Question) -> Iterator[Walk]:
     """The last change of a job that has ended was its end. Of those that have not, there are few."""
     for status in Status:
         where = Which("status = %s", (status.value,))
-        yield Walk("je_job_ended", where, ("ended_at", "name") if status in ENDED else ("modified", "name"))
+        change = "ended_at" if status in ENDED else "modified"
+        yield Walk("je_job_ended", where, (change, "started_at", "name"))
 
 
 def _by_status(run: Run, asked: Question) -> Iterator[Walk]:
-    for where in _groups(run, "je_job_ended", ["status"]):
-        yield Walk("je_job_ended", where, ("ended_at", "name"))
+    for where in groups(run, "je_job_ended", ["status"]):
+        yield Walk("je_job_ended", where, ("ended_at", "started_at", "name"))
 
 
 def _by_start(run: Run, asked: Question) -> Iterator[Walk]:
@@ -205,20 +145,14 @@ def _by_lane(run: Run, asked: Question) -> Iterator[Walk]:
     """The lanes of each state, priority and queue. A lane begins with the latter two and goes on with organization and type:
     what is known of these is said of the lanes too, for there is no end to those of others."""
     given = asked.wanted.given
-    organizations = _as_written(run, "organization", "je_job_list_organization", given.get("organization", ()))
-    types = _as_written(run, "job_type", "je_job_list_type", given.get("job_type", ()))
+    organizations = as_written(run, "organization", "je_job_list_organization", given.get("organization", ()))
+    types = as_written(run, "job_type", "je_job_list_type", given.get("job_type", ()))
     if types:
         yield from _lanes_of(run, types, organizations)
         return
-    hop = "SELECT MIN(lane) FROM {job} FORCE INDEX (je_job_claim) WHERE status = %s AND lane >= %s"
-    for status in Status:
-        lane = run(hop, (status.value, ""))[0][0]
-        while lane is not None:
-            place = "|".join(lane.split("|", 2)[:2])
-            for lanes in [f"{place}|{organization}" for organization in organizations] or [place]:
-                where = Which("status = %s AND lane > %s AND lane < %s", (status.value, f"{lanes}|", f"{lanes}}}"))
-                yield Walk("je_job_claim", where, ("lane", "run_after", "name"))
-            lane = run(hop, (status.value, f"{place}}}"))[0][0]
+    for status, place in lane_places(run):
+        for lanes in [f"{place}|{organization}" for organization in organizations] or [place]:
+            yield Walk("je_job_claim", lanes_of(status, lanes), ("lane", "run_after", "name"))
 
 
 def _lanes_of(run: Run, types: Sequence[str], organizations: Sequence[str]) -> Iterator[Walk]:
@@ -235,7 +169,7 @@ def _lanes_of(run: Run, types: Sequence[str], organizations: Sequence[str]) -> I
         yield Walk("je_job_claim", where, ("lane", "run_after", "name")[len(those) == 1 :])
 
 
-def _as_written(run: Run, column: str, index: str, values: Sequence[str]) -> list[str]:
+def as_written(run: Run, column: str, index: str, values: Sequence[str]) -> list[str]:
     """A filter does not tell capitals from small letters, a lane does."""
     if not values:
         return []
@@ -244,13 +178,15 @@ def _as_written(run: Run, column: str, index: str, values: Sequence[str]) -> lis
 
 
 _ANY_STATUS = ", ".join(f"'{status.value}'" for status in Status)
-_FREE = ("status", "lease_expires_at")
+FREE = ("status", "lease_expires_at")  # with the latter empty: those that nobody runs
+AGE = ("creation", "name")
 
 ORDERS = {
-    "status": Order(("status", "ended_at", "name"), _by_status),
-    "ended_at": _along("je_job_ended", "ended_at", "name", after=["status"], can_be_empty=True),
+    **dict.fromkeys(AGE, Order(("name",), _by_age)),
+    "status": Order(("status", "ended_at", "started_at", "name"), _by_status),
+    "ended_at": _along("je_job_ended", "ended_at", "started_at", "name", after=["status"], can_be_empty=True),
     "started_at": Order(("started_at", "name"), _by_start, can_be_empty=True),
-    "modified": Order(("modified", "name"), _by_change),
+    "modified": Order(("modified", "started_at", "name"), _by_change),
     "run_after": _along("je_job_promote", "run_after", "name", after=["status", "blockers"]),
     "job_type": _along("je_job_list_type", "job_type", "creation", "name"),
     "organization": _along("je_job_list_organization", "organization", "creation", "name"),
@@ -258,11 +194,9 @@ ORDERS = {
     "priority": Order(("LEFT(lane, 1)", "lane", "run_after", "name"), _by_lane),
     "queue": Order(("queue", "lane", "run_after", "name"), _by_lane),
     "error_type": _along(
-        "je_job_lease", "error_type", "max_attempts", "attempts", "progress", "name", after=_FREE, can_be_empty=True
+        "je_job_lease", "error_type", "max_attempts", "attempts", "progress", "name", after=FREE, can_be_empty=True
     ),
-    "max_attempts": _along(
-        "je_job_lease", "max_attempts", "attempts", "progress", "name", after=[*_FREE, "error_type"]
-    ),
-    "attempts": _along("je_job_lease", "attempts", "progress", "name", after=[*_FREE, "error_type", "max_attempts"]),
-    "progress": _along("je_job_lease", "progress", "name", after=[*_FREE, "error_type", "max_attempts", "attempts"]),
+    "max_attempts": _along("je_job_lease", "max_attempts", "attempts", "progress", "name", after=[*FREE, "error_type"]),
+    "attempts": _along("je_job_lease", "attempts", "progress", "name", after=[*FREE, "error_type", "max_attempts"]),
+    "progress": _along("je_job_lease", "progress", "name", after=[*FREE, "error_type", "max_attempts", "attempts"]),
 }

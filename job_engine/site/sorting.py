@@ -14,75 +14,84 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
-from job_engine.site.orders import (
-    ORDERS,
+from job_engine.site.orders import ORDERS
+from job_engine.site.walking import (
+    COLUMNS_OF,
+    MOST_WALKS,
     Question,
     Run,
     TookTooLong,
     Walk,
     Which,
+    Within,
+    are_at_most,
     first_column,
     for_a_moment,
-    places,
+    one_of,
     sorted_by,
 )
 
 LITTLE = 1_000  # so many matches are read and sorted at once
 SCATTERED = 20_000  # above that, a look at every row is quicker than a look from an index at each that matches
 TOGETHER = 100_000  # so many are read at once where they lie together, or an index has all that is asked of them
-MOST_WALKS = 500
 _ALL = 2**62  # rows
-# Columns of `je_job_list_status`, which begins with the organization: they are read from there and sorted.
-_IN_ORGANIZATION = (
-    "organization", "job_type", "user", "attempts", "max_attempts", "progress", "error_type", "status", "run_after",
-    "started_at", "ended_at",
-)  # fmt: skip
-_FROM_ORGANIZATION = " FORCE INDEX (je_job_list_status)"
+_ORGANIZATIONS = "je_job_list_status"  # begins with the organization, and has nearly all that lists are about
 
 
 def names(run: Run, can_walk: bool, asked: Question) -> list[str]:
     """The names of a page. `can_walk`: the database's indexes hold all jobs."""
     wanted = asked.wanted
-    if _are_at_most(run, wanted, TOGETHER if wanted.is_of_a_time else LITTLE):
-        return first_column(run(*_read_apart(asked)))
     if not can_walk:
-        return first_column(run(*_read(asked)))
-    if asked.sort in _IN_ORGANIZATION and (narrowed := _in_organizations(run, wanted)):
-        return first_column(run(*_read(replace(asked, wanted=narrowed), _FROM_ORGANIZATION)))
+        return first_column(run(*(_read_apart if are_at_most(run, wanted, LITTLE) else _read)(asked)))
+    if wanted.within.is_small if wanted.within else _are_few(run, wanted):
+        return first_column(run(*(_read if wanted.within and wanted.within.covers else _read_apart)(asked)))
+    read = {*(wanted.columns or ()), *ORDERS[asked.sort].columns}
+    if read <= COLUMNS_OF[_ORGANIZATIONS] and (narrowed := _in_organizations(run, wanted)):
+        return first_column(run(*_read(replace(asked, wanted=narrowed))))
     try:
         return _walk(run, asked)
     except TookTooLong:
         return first_column(run(*_read_after_all(run, asked)))
 
 
+def _are_few(run: Run, wanted: Which) -> bool:
+    try:
+        return are_at_most(partial(for_a_moment, run), wanted, TOGETHER if wanted.is_of_a_time else LITTLE)
+    except TookTooLong:
+        return False
+
+
 def _read_after_all(run: Run, asked: Question) -> tuple[str, list[Any]]:
-    if asked.wanted.is_of_a_time or _are_at_most(run, asked.wanted, SCATTERED):
+    wanted = asked.wanted
+    if wanted.within is not None and wanted.within.covers:
+        return _read(asked)
+    if wanted.columns is not None and wanted.columns | ORDERS[asked.sort].columns <= COLUMNS_OF[_ORGANIZATIONS]:
+        everywhere = Within(_ORGANIZATIONS, Which("organization >= ''"))
+        return _read(replace(asked, wanted=replace(wanted, within=everywhere)))
+    if wanted.is_of_a_time or are_at_most(run, wanted.within.everything if wanted.within else wanted, SCATTERED):
         return _read_apart(asked)
-    return _read(asked, " USE INDEX ()")
+    return _scan(asked)
 
 
 def _in_organizations(run: Run, wanted: Which) -> Which | None:
     """The same jobs by organization and state, where the organizations' index has few of them; otherwise None."""
     organizations, states = wanted.given.get("organization", ()), wanted.given.get("status", ())
-    if organizations and _are_at_most(run, _one_of("organization", organizations), TOGETHER):
-        return wanted
-    if organizations or not states or not _are_at_most(run, _one_of("status", states), SCATTERED):
+    if organizations and are_at_most(run, one_of("organization", organizations), TOGETHER):
+        return replace(wanted, within=Within(_ORGANIZATIONS, one_of("organization", organizations)))
+    if organizations or not states or not are_at_most(run, one_of("status", states), SCATTERED):
         return None
-    every = first_column(run(f"SELECT organization FROM {{job}}{_FROM_ORGANIZATION} GROUP BY organization", ()))
-    those = _one_of("organization", every)
-    return wanted.and_(those.condition, *those.parameters) if len(every) <= MOST_WALKS else None
-
-
-def _one_of(column: str, values: Sequence[str]) -> Which:
-    return Which(f"{column} IN ({places(values)})", tuple(values))
-
-
-def _are_at_most(run: Run, wanted: Which, most: int) -> bool:
-    sql = f"SELECT COUNT(*) FROM (SELECT 1 FROM {{job}} WHERE {wanted.condition} LIMIT %s) counted"
-    return int(run(sql, [*wanted.parameters, most + 1])[0][0]) <= most
+    every = first_column(
+        run(f"SELECT organization FROM {{job}} FORCE INDEX ({_ORGANIZATIONS}) GROUP BY organization", ())
+    )
+    return (
+        replace(wanted, within=Within(_ORGANIZATIONS, one_of("organization", every)))
+        if len(every) <= MOST_WALKS
+        else None
+    )
 
 
 def _walk(run: Run, asked: Question) -> list[str]:
@@ -95,22 +104,30 @@ def _walk(run: Run, asked: Question) -> list[str]:
 # Statements ----------------------------------------------------------------------------------------------------------------
 
 
-def _read(asked: Question, hint: str = "") -> tuple[str, list[Any]]:
+def _read(asked: Question) -> tuple[str, list[Any]]:
     """All that matches, sorted."""
-    wanted, order = asked.wanted, ORDERS[asked.sort]
+    return _sorted_from(asked, asked.wanted.source, asked.wanted.source_parameters)
+
+
+def _scan(asked: Question) -> tuple[str, list[Any]]:
+    """The same, by a look at every job."""
+    return _sorted_from(asked, f"{{job}} USE INDEX () WHERE {asked.wanted.condition}", asked.wanted.parameters)
+
+
+def _sorted_from(asked: Question, source: str, parameters: Sequence[Any]) -> tuple[str, list[Any]]:
+    order = ORDERS[asked.sort]
     by = sorted_by(order.keys, order.can_be_empty, asked.way)
-    sql = f"SELECT name FROM {{job}}{hint} WHERE {wanted.condition} ORDER BY {by} LIMIT %s OFFSET %s"
-    return sql, [*wanted.parameters, asked.length, asked.start]
+    return f"SELECT name FROM {source} ORDER BY {by} LIMIT %s OFFSET %s", [*parameters, asked.length, asked.start]
 
 
 def _read_apart(asked: Question) -> tuple[str, list[Any]]:
     """The same, first read and then sorted: else a database may choose to walk in order, past a million that do not match."""
     wanted, order = asked.wanted, ORDERS[asked.sort]
     sql = (
-        f"SELECT job FROM (SELECT {order.selected} FROM {{job}} WHERE {wanted.condition} LIMIT %s) matching"
+        f"SELECT job FROM (SELECT {order.selected} FROM {wanted.source} LIMIT %s) matching"
         f" ORDER BY {order.sorted(asked.way)} LIMIT %s OFFSET %s"
     )
-    return sql, [*wanted.parameters, _ALL, asked.length, asked.start]
+    return sql, [*wanted.source_parameters, _ALL, asked.length, asked.start]
 
 
 def _walked(asked: Question, walks: Sequence[Walk]) -> tuple[str, list[Any]]:

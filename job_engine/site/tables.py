@@ -57,9 +57,10 @@ class _MariaDB:
     # Frappe drops and adds indexes on one column by what the doctype says: these it makes itself, `dedup_slot` because
     # the field is unique and `creation` because lists are sorted by it.
     indexes_of_the_doctype: ClassVar = {"job_dedup_slot", "job_list"}
-    # With columns that lists are sorted by, see sorting.py. A change of state writes these indexes anyway, and what it changes
-    # besides, such as the attempts, costs nothing more there.
+    # With columns that lists are sorted and filtered by, see sorting.py. A change of state writes these indexes anyway, and what
+    # it changes besides, such as the attempts, costs nothing more there.
     longer: ClassVar = {
+        "job_ended": "status, ended_at, started_at",
         "job_lease": "status, lease_expires_at, error_type, max_attempts, attempts, progress",
         "job_list_status": "organization, status, creation, job_type, `user`, attempts, max_attempts, progress, error_type,"
         " run_after, started_at, ended_at",

@@ -121,7 +121,7 @@ def _chosen(action: str, names: Any, filters: Any) -> list[Any]:
             raise InvalidArgument(_("names is a list of 1 to {0} names.").format(MOST_JOBS))
         chosen: list[Any] = [[DOCTYPE, "name", "in", given]]
     elif isinstance(listed, list):
-        chosen = list_calls.searched(listed)
+        chosen = listed
     else:
         raise InvalidArgument(_("Either names or filters say which jobs are meant."))
     if action == "cancel":

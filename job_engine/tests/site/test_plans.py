@@ -10,7 +10,7 @@ from typing import Any
 import frappe
 import pytest
 
-from job_engine.site import engine, orders, sorting
+from job_engine.site import engine, orders, sorting, walking
 from job_engine.site.engines import RunnersEngine
 from job_engine.store.session import Session
 from job_engine.tests.site.running import QUEUE, Bench
@@ -167,9 +167,9 @@ def test_a_page_in_the_order_of_any_column_reads_few_rows(full: Bench, monkeypat
     monkeypatch.setattr(sorting, "LITTLE", 10)
     monkeypatch.setattr(sorting, "SCATTERED", 10)
     conditions = [
-        orders.Which("1 = 1"),
-        orders.Which("status = 'Completed'", given={"status": ["Completed"]}),
-        orders.Which("job_type = 'test.noop'", given={"job_type": ["test.noop"]}),
+        walking.Which("1 = 1"),
+        walking.Which("status = 'Completed'", given={"status": ["Completed"]}),
+        walking.Which("job_type = 'test.noop'", given={"job_type": ["test.noop"]}),
     ]
 
     def run(template: str, parameters: Sequence[Any]) -> Any:
@@ -180,7 +180,7 @@ def test_a_page_in_the_order_of_any_column_reads_few_rows(full: Bench, monkeypat
     wrong: list[str] = []
     for column, wanted, descending in itertools.product(columns, conditions, (False, True)):
         before = _reads()
-        found = sorting.names(run, True, orders.Question(wanted, column, descending, 0, 20))
+        found = sorting.names(run, True, walking.Question(wanted, column, descending, 0, 20))
         touched = _reads() - before
         if len(found) != 20 or touched > FEW:
             wrong.append(f"{column}, {wanted.condition}, descending {descending}: {touched} rows for {len(found)}")

@@ -79,7 +79,11 @@ function leave_room_for_columns(listview) {
 
 // What is left out, and why: a list that is sorted or searched in part must not look like all there is.
 function tell_bounds(listview) {
-	const $note = $(`<div class="je-bounds text-muted" role="status"></div>`).hide();
+	const $note = $(`<div class="je-bounds text-muted" role="status"><span></span> </div>`).hide();
+	$(`<button type="button" class="btn btn-link btn-xs"></button>`)
+		.text(__("Search all jobs"))
+		.on("click", () => listview.filter_area.add([["Background Job", "creation", ">", "2000-01-01"]]))
+		.appendTo($note);
 	listview.$frappe_list.before($note);
 	const prepare_data = listview.prepare_data;
 	listview.prepare_data = function (r) {
@@ -88,9 +92,11 @@ function tell_bounds(listview) {
 		const notes = [
 			searched && __("Searched among the newest {0} jobs.", [format_number(searched, null, 0)]),
 			sorted && __("Sorted among the newest {0} that match.", [format_number(sorted, null, 0)]),
-			(searched || sorted) && __("Sort by age, and filter by type, organization, status or time, to see all."),
+			sorted && __("Sort by age, and filter by type, organization, status or time, to see all."),
 		];
-		$note.text(notes.filter(Boolean).join(" ")).toggle(Boolean(r.bounded));
+		$note.find("span").text(notes.filter(Boolean).join(" "));
+		$note.find("button").toggle(Boolean(searched));
+		$note.toggle(Boolean(r.bounded));
 	};
 }
 
