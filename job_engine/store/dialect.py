@@ -182,14 +182,17 @@ class Dialect:
         " ORDER BY run_after LIMIT 1"
     )
     insert_new = ""  # INSERT of {table} ({columns}) {source} that skips rows whose unique key is taken
-    insert_sure = ""  # the same for rows that can have no twin, where leaving that out is quicker
+    insert_sure = "INSERT INTO {job} ({columns}) {source}"  # the same for rows that can have no twin
     insert_control = ""  # INSERT of a control row unless it is there
     upsert_stat = ""
 
     def insert_of(
-        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]]
+        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]], alike: int = 0
     ) -> tuple[str, Any]:
-        """An INSERT of these rows and its parameters. `statement` says with {columns} and {source} where they go."""
+        """An INSERT of these rows and its parameters. `statement` says with {columns} and {source} where they go.
+
+        `alike`: so many values at the end of a row are mostly the same from row to row, and from statement to statement.
+        """
         head, tail = self._around_values(statement, columns)
         row = f"({', '.join([self.placeholder] * len(rows[0]))})"
         if len(rows) == 1:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 from job_engine.core.errors import JobEngineError
 from job_engine.core.job import Job
@@ -19,14 +19,12 @@ from job_engine.store.session import Session
 ROWS_IN_A_STATEMENT = 500
 _TRIES = 5
 
-_COLUMNS = (
-    "name, job_type, status, priority, queue, organization, {user}, handler, params, run_after, max_attempts, timeout,"
-    " job_hash, dedup_key, dedup_slot, depends_on, blockers, lane, creation, modified"
-)
+_OWN = ("name", "params", "run_after", "job_hash", "creation", "modified")
+_ALIKE = tuple("status job_type priority queue organization {user} handler max_attempts timeout lane".split())
+_OF_KIN = ("dedup_key", "dedup_slot", "depends_on", "blockers")  # empty where a job has neither a twin nor a parent
 
 
-@dataclass(frozen=True, slots=True)
-class NewJob:
+class NewJob(NamedTuple):
     """What an enqueue asks for, checked and with its policy filled in."""
 
     job: Job
@@ -36,6 +34,8 @@ class NewJob:
 
 def insert(session: Session, new: Sequence[NewJob], now: datetime) -> list[Job]:
     """Insert what is new and find what is there already. The answers are in the order of the questions."""
+    if not any(n.dedup_window or n.job.dedup_key is not None or n.parents for n in new):
+        return _insert_sure(session, new, now)
     answers = _known(session, new)
     ready = [_placed(session, n, now) for n in new if n.job.name not in answers]
     for i in range(0, len(ready), ROWS_IN_A_STATEMENT):
@@ -47,6 +47,17 @@ def insert(session: Session, new: Sequence[NewJob], now: datetime) -> list[Job]:
     if created:
         session.dialect.announce(session, {n.job.queue for n in created})
     return [answers[n.job.name] for n in new]
+
+
+def _insert_sure(session: Session, new: Sequence[NewJob], now: datetime) -> list[Job]:
+    """Insert jobs that can have no twin and wait for no other: what was asked for is what there is."""
+    dialect = session.dialect
+    ready = [_placed(session, n, now) for n in new]
+    for i in range(0, len(ready), ROWS_IN_A_STATEMENT):
+        rows = [_row(session, n) for n in ready[i : i + ROWS_IN_A_STATEMENT]]
+        _send(session, dialect.insert_sure, rows)
+    dialect.announce(session, {n.job.queue for n in ready})
+    return [n.job for n in ready]
 
 
 def _known(session: Session, new: Sequence[NewJob]) -> dict[str, Job]:
@@ -90,12 +101,8 @@ def _insert(session: Session, new: Sequence[NewJob], now: datetime, answers: dic
 def _insert_new(session: Session, new: Sequence[NewJob]) -> set[str]:
     """The names of the rows that went in."""
     dialect = session.dialect
-    columns = ", ".join((_COLUMNS, *dialect.owner_columns))
-    rows = [_row(session, n) for n in new]
-    if dialect.insert_sure and not any(n.dedup_window or n.job.dedup_key is not None for n in new):
-        session.insert(dialect.insert_sure, columns, rows)
-        return {n.job.name for n in new}
-    cursor = session.insert(dialect.insert_new, columns, rows)
+    rows = [(*_of_kin(n), *_row(session, n)) for n in new]
+    cursor = _send(session, dialect.insert_new, rows, _OF_KIN)
     if dialect.returns_updated:
         return {row[0] for row in cursor.fetchall()}
     names = [n.job.name for n in new]
@@ -105,31 +112,44 @@ def _insert_new(session: Session, new: Sequence[NewJob]) -> set[str]:
     return set(session.column(f"SELECT name FROM {{job}} WHERE {those}", parameters))
 
 
+def _send(session: Session, statement: str, rows: Sequence[tuple[Any, ...]], first: tuple[str, ...] = ()) -> Any:
+    """Insert rows of `first`, _OWN, _ALIKE and whom they belong to."""
+    owners = session.dialect.owner_columns
+    return session.insert(statement, _columns(first, owners), rows, len(_ALIKE) + len(owners))
+
+
+@cache
+def _columns(first: tuple[str, ...], owners: tuple[str, ...]) -> str:
+    return ", ".join((*first, *_OWN, *_ALIKE, *owners))
+
+
+def _of_kin(new: NewJob) -> tuple[Any, ...]:
+    j = new.job
+    slot = j.job_hash if new.dedup_window and j.dedup_key is None else None
+    return j.dedup_key, slot, j.depends_on, j.blockers
+
+
 def _row(session: Session, new: NewJob) -> tuple[Any, ...]:
     j = new.job
     to_db = session.dialect.to_db
     made = to_db(j.creation)
     return (
         j.name,
-        j.job_type,
+        j.params_json,
+        made if j.run_after is j.creation else to_db(j.run_after),
+        j.job_hash,
+        made,
+        made,
         j.status.value,
+        j.job_type,
         j.priority,
         j.queue,
         j.organization or "",
         j.user,
         j.handler,
-        j.params_json,
-        made if j.run_after is j.creation else to_db(j.run_after),
         j.max_attempts,
         j.timeout,
-        j.job_hash,
-        j.dedup_key,
-        j.job_hash if new.dedup_window and j.dedup_key is None else None,
-        j.depends_on,
-        j.blockers,
         lane_of(j.priority, j.queue, j.organization, j.job_type),
-        made,
-        made,
         *[j.user] * len(session.dialect.owner_columns),
     )
 

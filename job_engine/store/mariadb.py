@@ -84,7 +84,6 @@ class MariaDB(Dialect):
     now = "SELECT UTC_TIMESTAMP(6)"
     # The assignment changes nothing, so a taken key counts zero rows; INSERT IGNORE would hide other errors as well.
     insert_new = "INSERT INTO {job} ({columns}) {source} ON DUPLICATE KEY UPDATE name = {job}.name"
-    insert_sure = "INSERT INTO {job} ({columns}) {source}"
     insert_control = "INSERT IGNORE INTO {control} (scope, target) VALUES (%s, %s)"
     upsert_stat = (
         "INSERT INTO {stat} ({columns}) {source}"
@@ -178,7 +177,7 @@ class MariaDB(Dialect):
         return session.column(walk, [bound for bounds in ranges for bound in bounds])
 
     def insert_of(
-        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]]
+        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]], alike: int = 0
     ) -> tuple[str, Any]:
         drivers: Any = self._pymysql.connections.Connection
         if not isinstance(connection, drivers):  # a caller's, of another driver
@@ -186,7 +185,8 @@ class MariaDB(Dialect):
         without_backslashes = self._pymysql.constants.SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES
         literals = Literals() if connection.server_status & without_backslashes else self._literals
         head, tail = self._around_values(statement, columns)
-        return f"{head}{literals.rows(rows, lambda value: connection.escape(value, connection.encoders))}{tail}", None
+        escape, encoders = connection.escape, connection.encoders
+        return f"{head}{literals.rows(rows, lambda value: escape(value, encoders), alike)}{tail}", None
 
     def to_db(self, value: datetime | None) -> Any:
         return None if value is None else as_text(utc(value).replace(tzinfo=None))

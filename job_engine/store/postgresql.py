@@ -108,7 +108,7 @@ class PostgreSQL(Dialect):
         return None if value is None else value.astimezone(timezone.utc)
 
     def insert_of(
-        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]]
+        self, connection: Any, statement: str, columns: str, rows: Sequence[Sequence[Any]], alike: int = 0
     ) -> tuple[str, Any]:
         # One array for each column, however many rows: a statement that stays prepared, and no time spent on thousands of
         # placeholders. What is the same in all rows goes beside them; a single row is nothing else.

@@ -80,9 +80,9 @@ class Session:
             raise self.translated(error) from error
         return self._cursor.rowcount  # type: ignore[no-any-return]
 
-    def insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> Any:
-        """A multi-row INSERT: `statement` is a template with {columns} and {source}."""
-        return self._send(*self.dialect.insert_of(self.connection, statement, columns, rows))
+    def insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]], alike: int = 0) -> Any:
+        """A multi-row INSERT: `statement` is a template with {columns} and {source}; see Dialect.insert_of."""
+        return self._send(*self.dialect.insert_of(self.connection, statement, columns, rows, alike))
 
     def post_insert(self, statement: str, columns: str, rows: Sequence[Sequence[Any]]) -> None:
         self._post(*self.dialect.insert_of(self.connection, statement, columns, rows))

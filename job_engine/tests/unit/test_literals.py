@@ -50,3 +50,23 @@ def test_not_more_than_some_are_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     for i in range(100):
         assert known.rows([(f"v{i}",)], write) == f"('v{i}')"
     assert len(known._known) <= 11
+
+
+@pytest.mark.parametrize("alike", [0, 1, 3, 7])
+def test_rows_whose_ends_are_alike_are_written_the_same(alike: int) -> None:
+    known = Literals()
+    assert [known.rows(ROWS, write, alike) for _ in range(3)] == [Literals().rows(ROWS, write)] * 3
+
+
+def test_what_is_alike_is_written_once_and_what_is_not_is_not_kept() -> None:
+    written: list[object] = []
+
+    def spy(value: object) -> str:
+        written.append(value)
+        return write(value)
+
+    known = Literals()
+    for name in ("a", "b", "b"):
+        known.rows([(name, "default", 5)], spy, 2)
+    assert written == ["a", "default", 5, "b", "b"]
+    assert list(known._known) == [("default", 5)]
