@@ -10,7 +10,13 @@ from job_engine.core.job import Job
 from job_engine.core.job_type import JobType
 from job_engine.store.port import Store
 
-_current = threading.local()
+
+class _Current(threading.local):
+    attempt: Attempt | None = None
+    group: object = None
+
+
+_current = _Current()
 
 
 class Attempt:
@@ -84,4 +90,4 @@ def set_current(attempt: Attempt | None, group: object = None) -> None:
 
 def current() -> tuple[Attempt | None, object]:
     """The attempt that runs in this thread, and its group."""
-    return getattr(_current, "attempt", None), getattr(_current, "group", None)
+    return _current.attempt, _current.group

@@ -81,20 +81,19 @@ def build(
     seconds = check_timeout(job_type.timeout if timeout is None else timeout_seconds(timeout))
     parent = parents[0] if parents else None
     texts = [canonical.encode({} if p is None else p, "params", settings.payload_bytes) for p in params]
-
-    def job(name: str, text: str) -> Job:
-        """By position, in the order of Job's fields: every enqueue waits for it, and keywords take longer."""
-        # fmt: off
-        return Job(
+    # By position, in the order of Job's fields: every enqueue waits for it, and keywords take longer.
+    # fmt: off
+    return [
+        NewJob(Job(
             name, job_type.name, Status.QUEUED, rank, queue, organization or None, user, handler, text, due,
             0, most, 0, seconds, job_hash(job_type.name, organization, text), dedup_key, parent,
             0, 0.0, None, None, None, None,  # blockers, progress, its message, result, checkpoint, last_error
             None, None, None, None, None, None, None, None, None,  # error_type to canceled_by
             now, now, True,
-        )
-        # fmt: on
-
-    return [NewJob(job(name, text), window, parents) for name, text in zip(new_names(len(texts)), texts, strict=True)]
+        ), window, parents)
+        for name, text in zip(new_names(len(texts)), texts, strict=True)
+    ]
+    # fmt: on
 
 
 def _parents(depends_on: str | Job | Sequence[str | Job] | None) -> tuple[str, ...]:

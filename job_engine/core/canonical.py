@@ -37,6 +37,8 @@ MAX_DEPTH = 100  # far below the interpreter's recursion limit: what could be en
 _MAX_INT_BITS = 13_000  # Python refuses to parse integers of more than 4,300 digits
 _PLAIN_EXPONENT = 40  # a Decimal beyond 10**±40 is written in scientific notation, not with a flood of zeros
 
+_TEXT = frozenset({str})
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 _encoder = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -100,15 +102,22 @@ def _encode_plain(value: Any, limit: int) -> str | None:
 
     `json` writes integer keys unsorted and colliding keys twice without a word. Reading its text back (in C, as
     quick as writing it) shows any such loss: what comes back equals the value only if the value was JSON already.
+    Not needed where names have plain values, as in most payloads.
     """
     try:
         text = _encoder.encode(value)
         if _utf8_size(text) > limit:
             return text  # too large either way
+        if _is_flat(value):
+            return text
         loaded = _decoder.decode(text)
         return text if loaded == value and not _too_deep(text, loaded) else None
     except (TypeError, ValueError, RecursionError):  # ValueError: NaN, a cycle, a lone surrogate, a huge integer
         return None
+
+
+def _is_flat(value: Any) -> bool:
+    return type(value) is dict and _TEXT.issuperset(map(type, value)) and _PLAIN.issuperset(map(type, value.values()))
 
 
 def _too_deep(text: str, loaded: Any) -> bool:

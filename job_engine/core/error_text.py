@@ -54,6 +54,8 @@ def _traceback(exc: BaseException, summary: str, limit: int) -> str:
 
 def clean(text: str) -> str:
     """`text` without what databases refuse: NUL characters and lone surrogates."""
+    if text.isascii() and "\x00" not in text:
+        return text
     return text.replace("\x00", "").encode("utf-8", "ignore").decode("utf-8")
 
 

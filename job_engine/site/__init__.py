@@ -12,10 +12,10 @@ def engine() -> SiteEngine:
     """The current site's engine, in the caller's transaction: what it does is true once frappe.db commits."""
     import frappe
 
-    from job_engine.site.engines import SiteEngine
-
     known = getattr(frappe.local, "job_engine", None)
     if known is None:
+        from job_engine.site.engines import SiteEngine
+
         known = frappe.local.job_engine = SiteEngine.for_callers()
     return known  # type: ignore[no-any-return]
 

@@ -13,6 +13,7 @@ from typing import TypeVar
 import frappe
 
 from job_engine.store.connections import Connections
+from job_engine.store.dialect import Dialect
 from job_engine.store.session import Session
 
 T = TypeVar("T")
@@ -39,15 +40,23 @@ class CallersSession(Session):
 class CallersConnections(Connections):
     """No connection of its own. An error is the caller's too: a deadlock has ended their transaction, not ours."""
 
+    def __init__(self, dialect: Dialect):
+        super().__init__(dialect)
+        self._session: Session | None = None  # on the connection that frappe.db had last
+
     @contextmanager
     def session(self) -> Iterator[Session]:
         yield self.open()
 
     def open(self, for_handlers: bool = False) -> Session:
-        if not frappe.local.db._conn:
-            frappe.local.db.connect()
-        # Not as an adopted one: Frappe's connection counts rows as ours do, so that an INSERT need not be read back.
-        return CallersSession(self._dialect, frappe.local.db._conn)
+        db = frappe.local.db
+        if not db._conn:
+            db.connect()
+        session = self._session  # once: threads with connections of their own may share this
+        if session is None or session.connection is not db._conn:
+            # Not as an adopted one: Frappe's connection counts rows as ours do, so that an INSERT need not be read back.
+            session = self._session = CallersSession(self._dialect, db._conn)
+        return session
 
     @property
     def seconds_since_trouble(self) -> float:

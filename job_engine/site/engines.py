@@ -57,11 +57,16 @@ class SiteEngine(Engine):
         options: dict[str, Any],
     ) -> list[Job]:
         check_options(options)
+        return self.insert(self.built(what, params, options))
+
+    def built(
+        self, what: str | Callable[..., Any], params: Sequence[dict[str, Any] | None], options: dict[str, Any]
+    ) -> list[NewJob]:
+        """Jobs that can be inserted: of the caller and their organization, where no other is named."""
         job_type, handler = resolve(self.registry, what)
-        options["user"] = options.get("user") or frappe.session.user
-        options["organization"] = tenancy.required_organization(options["user"], options.get("organization"))
-        new = build(job_type, handler, params, settings.engine_settings(), self.store.now(), **options)
-        return self.insert(new)
+        user = options["user"] = options.get("user") or frappe.local.session.user
+        options["organization"] = tenancy.required_organization(user, options.get("organization"))
+        return build(job_type, handler, params, settings.engine_settings(), self.store.now(), **options)
 
     def insert(self, new: list[NewJob]) -> list[Job]:
         """Insert jobs that are built, into the caller's transaction, and wake runners once that is committed."""

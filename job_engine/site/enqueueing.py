@@ -11,8 +11,7 @@ from job_engine.core.errors import InvalidJob
 from job_engine.core.fingerprint import job_hash
 from job_engine.core.job import Job
 from job_engine.core.retry import MAX_DELAY
-from job_engine.enqueueing import build, resolve
-from job_engine.site import engine, settings, tenancy
+from job_engine.site import engine
 from job_engine.store.inserting import NewJob
 
 
@@ -59,12 +58,7 @@ def _in_place_of_frappe(
         )
     if deduplicate and not job_id:
         raise InvalidJob("deduplicate needs a job_id, as in frappe.enqueue.")
-    user = frappe.session.user
-    chosen: dict[str, Any] = {
-        "dedup_window": 0,
-        "user": user,
-        "organization": tenancy.required_organization(user, None),
-    }
+    chosen: dict[str, Any] = {"dedup_window": 0}
     if queue:
         chosen["queue"] = queue
     if timeout:
@@ -72,9 +66,8 @@ def _in_place_of_frappe(
     if at_front:
         chosen["priority"] = "High"
     site = engine()
-    job_type, handler = resolve(site.registry, method)
-    (new,) = build(job_type, handler, [kwargs], settings.engine_settings(), site.store.now(), **chosen)
+    (new,) = site.built(method, [kwargs], chosen)
     if deduplicate:  # an active job with this id stands for the new one, whatever its arguments
-        same = job_hash("frappe.job_id", chosen["organization"], str(job_id))
+        same = job_hash("frappe.job_id", new.job.organization, str(job_id))
         new = NewJob(new.job.evolve(job_hash=same), MAX_DELAY)
     return site.insert([new])[0]

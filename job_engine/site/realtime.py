@@ -10,9 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import frappe
 import redis
@@ -34,8 +33,7 @@ SLOW_SECONDS = 0.25  # a job that took longer may have been looked at
 MOST_CROWDS = 1_000  # that are remembered
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(NamedTuple):
     """What is told of one job: never what it was called with, returned or failed of."""
 
     name: str
@@ -226,12 +224,15 @@ class Change:
 def changed(jobs: Sequence[Job], store: SqlStore) -> None:
     """Jobs were enqueued, canceled or retried in the caller's transaction: tell it once that commits."""
     attempt, _group = attempts.current()
-    waiting = frappe.db.after_commit._functions
-    change = next((c for c in reversed(waiting) if isinstance(c, Change) and c.attempt is attempt), None)
-    if change is None:
+    waiting = frappe.local.db.after_commit._functions
+    for change in reversed(waiting):
+        if type(change) is Change and change.attempt is attempt:
+            break
+    else:
         change = Change(_callers_publisher(store), attempt)
-        frappe.db.after_commit.add(change)
-    change.jobs.update((job.name, job) for job in jobs)
+        waiting.append(change)
+    for job in jobs:
+        change.jobs[job.name] = job
 
 
 def _callers_publisher(store: SqlStore) -> Publisher:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from job_engine.core.clock import DatabaseClock
-from job_engine.core.job import Job
 from job_engine.core.language import _
 from job_engine.core.priority import Lane
 from job_engine.core.registry import Registry
 from job_engine.site import briefing
 from job_engine.site.briefing import Briefing
 from job_engine.site.job_types import isolated
-from job_engine.store import controls, inserting
+from job_engine.store import controls
 from job_engine.store.controls import Controls, Key, Pause
-from job_engine.store.inserting import NewJob
 from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
 
@@ -66,9 +64,8 @@ class SiteStore(SqlStore):
         }
         return SiteControls(pauses, in_force.limits, isolated(self.registry), self.alone)
 
-    def insert(self, new: Sequence[NewJob]) -> list[Job]:
-        """Nobody in this process waits for them: runners are woken through Redis, once the caller commits."""
-        return self._write(lambda s: inserting.insert(s, new, self.now()))
+    def _wake_idle_workers(self) -> None:
+        """There are none in this process: runners are woken through Redis, once the caller commits."""
 
     def rescue(self) -> int:
         """Not while the site's clock repeats an hour: a lease would look expired that is not."""

@@ -91,8 +91,12 @@ class SqlStore(Store):
 
     def insert(self, new: Sequence[NewJob]) -> list[Job]:
         answers = self._write(lambda s: inserting.insert(s, new, self.now()))
-        wake_this_process(self.dialect.address)
+        self._wake_idle_workers()
         return answers
+
+    def _wake_idle_workers(self) -> None:
+        """Jobs came in, and that is committed: those of this process need not find out by themselves."""
+        wake_this_process(self.dialect.address)
 
     def insert_on(self, session: Session, new: Sequence[NewJob]) -> list[Job]:
         """Insert within a transaction that belongs to somebody else."""
