@@ -207,10 +207,23 @@ def _by_time(run: Run, wanted: Which, filters: Sequence[Filter]) -> Iterator[Wit
 
 
 def _by_next_try(run: Run, wanted: Which, filters: Sequence[Filter]) -> Iterator[Within]:
-    those = " AND ".join(_bare(each.condition) for each in filters if each.column in ("run_after", "blockers"))
+    those = [each for each in filters if each.column in ("run_after", "blockers")]
     if those:
-        found = _values(run, "je_job_promote", ["status", "blockers"])
-        yield Within("je_job_promote", any_of([where.and_(those) for where in found]))
+        matching = " AND ".join(_bare(each.condition) for each in those)
+        found = any_of([w.and_(matching) for w in _values(run, "je_job_promote", ["status", "blockers"])])
+        untils = [each.span[1] for each in those if each.column == "run_after" and each.span[1]]
+        yield Within("je_job_promote", found, newest_first=_newest_first(run, found, *untils[:1]))
+
+
+def _newest_first(run: Run, found: Which, until: str | None = None) -> list[Walk]:
+    """What was made until then is walked; that nothing made later was due before, the index says at once."""
+    later = f"SELECT name FROM {{job}} FORCE INDEX (creation) WHERE creation > {until} ORDER BY creation LIMIT 1"
+    for (name,) in run(later, ()) if until else ():
+        return [
+            Walk("PRIMARY", Which("name < %s", (name,)), ("name",)),
+            Walk("je_job_promote", found.and_("name >= %s", name), ("name",)),
+        ]
+    return []
 
 
 def _by_lane(run: Run, wanted: Which, filters: Sequence[Filter]) -> Iterator[Within]:

@@ -71,7 +71,8 @@ def _filters_of_words() -> list[Any]:
         for operator in ("=", "!=", "in", "not in")
     ]
     likes = [(column, operator, f"%{values[column][0][1:4]}%") for column in WORDS for operator in ("like", "not like")]
-    return [*ways, *likes, *((column, "is", value) for column in WORDS for value in ("set", "not set"))]
+    empty = [("error_type", "=", ""), ("lease_owner", "in", ["", "worker-1"])]
+    return [*ways, *likes, *empty, *((column, "is", value) for column in WORDS for value in ("set", "not set"))]
 
 
 def _filters_of_times(jobs: list[frappe._dict]) -> list[Any]:
