@@ -87,6 +87,8 @@ def test_whoever_filters_by_age_has_chosen_what_is_searched(jobs: list[str], acm
 def test_where_other_filters_leave_few_all_of_these_are_searched(
     jobs: list[str], acme: str, monkeypatch: pytest.MonkeyPatch
 ):
+    if frappe.db.db_type == "postgres":
+        pytest.skip("PostgreSQL is not told where to look")
     monkeypatch.setattr(narrowing, "LITTLE", 10)
 
     assert listed("creation desc", organization=["=", acme], params=["like", "%"]) == jobs[::-1]
