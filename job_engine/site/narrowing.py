@@ -236,11 +236,9 @@ def _by_lane(run: Run, wanted: Which, filters: Sequence[Filter]) -> Iterator[Wit
         sql = f"SELECT place FROM ({rows}) {{job}} WHERE {' AND '.join(those)}"
         matching = {place for (place,) in run(sql, [value for row in values for value in row])}
         found = [(status, place) for status, place in found if place in matching]
-        organizations = wanted.given.get("organization", ())
-        whose = [f"|{name}" for name in as_written(run, "organization", _BY_VALUE["organization"], organizations)] or [
-            ""
-        ]
-        lanes = [lanes_of(status, place + organization) for status, place in found for organization in whose]
+        given = wanted.given.get("organization", ())
+        whose = [f"|{name}" for name in as_written(run, "organization", _BY_VALUE["organization"], given)]
+        lanes = [lanes_of(status, place + organization) for status, place in found for organization in whose or [""]]
         yield Within("je_job_claim", any_of(lanes), frozenset(status for status, _ in found))
 
 
