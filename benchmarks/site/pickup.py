@@ -24,7 +24,7 @@ from benchmarks.stamps import ENVIRONMENT, Stamps
 _GROUP = "Pickup: from the commit to the start of the function"
 _LIMIT_SECONDS = 60.0
 #: Longer than a runner lingers, so that the next job finds none.
-_COLD_SECONDS = (1.6, 2.2)
+_COLD_SECONDS = (1.2, 1.6)
 _WARM_SECONDS = (0.05, 0.5)
 _POLL_SECONDS = 0.001
 _WARM_UP = 2
@@ -33,7 +33,7 @@ _WARM_UP = 2
 def measure(plan: Plan) -> Iterator[Figure]:
     frappe.get_doc("Job Engine Settings").update({"default_organization": bench.organization("Callers")}).save()
     frappe.db.commit()
-    cold = max(4, plan.samples // 2)
+    cold = plan.samples
     with TemporaryDirectory(prefix="job-engine-benchmark-") as name:
         folder = Path(name)
         slots = 2 * (cold + _WARM_UP) + plan.samples + _WARM_UP

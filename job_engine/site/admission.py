@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
 
 FRESH_SECONDS = 1.0
+_NEVER = (-math.inf, None, False)
 
 
 class NotAdmitted(PermanentError):
@@ -29,23 +31,37 @@ class Admission:
     def __init__(self, store: SqlStore) -> None:
         self._store = store
         self._found: dict[tuple[str, str | None, str], tuple[float, str | None, bool]] = {}
+        self._looked: dict[tuple[str, str | None], _Found | None] = {}
+
+    def look_ahead(self, session: Session, job: Job) -> None:
+        """Look for a job that is just being claimed, unless its like was looked for a moment ago."""
+        self._looked = {}
+        user = job.user or "Administrator"
+        at, *_ = self._found.get((user, job.organization, job.job_type), _NEVER)
+        if time.monotonic() - at > FRESH_SECONDS:
+            self._looked = {(user, job.organization): _look(session, user, job.organization)}
 
     def check(self, job: Job) -> None:
         """Raise NotAdmitted, with the reason, where the job may not run."""
         user = job.user or "Administrator"
         key = (user, job.organization, job.job_type)
-        at, refusal, forgivable = self._found.get(key, (0.0, None, False))
-        if not at or time.monotonic() - at > FRESH_SECONDS:
-            with self._store.session() as session:
-                refusal, forgivable = _refusal(session, user, job.organization, job.job_type)
+        at, refusal, forgivable = self._found.get(key, _NEVER)
+        if time.monotonic() - at > FRESH_SECONDS:
+            refusal, forgivable = _refusal(self._look(user, job.organization), *key)
             self._found[key] = time.monotonic(), refusal, forgivable
         if refusal is not None and not (forgivable and _is_trusted(job.name)):
             raise NotAdmitted(refusal)
 
+    def _look(self, user: str, organization: str | None) -> _Found | None:
+        looked, self._looked = self._looked, {}
+        if (user, organization) in looked:
+            return looked[user, organization]
+        with self._store.session() as session:
+            return _look(session, user, organization)
 
-def _refusal(session: Session, user: str, organization: str | None, job_type: str) -> tuple[str | None, bool]:
+
+def _refusal(found: _Found | None, user: str, organization: str | None, job_type: str) -> tuple[str | None, bool]:
     """Why such a job may not run, and whether that is forgiven to server code, which asked for no permission."""
-    found = _look(session, user, organization)
     if found is None:
         return _("User {0} does not exist any more.").format(user), False
     if not found.is_enabled:

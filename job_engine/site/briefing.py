@@ -16,7 +16,6 @@ from typing import Any
 import frappe
 
 from job_engine.site import job_types, settings, tenancy
-from job_engine.site.asking import ask
 from job_engine.site.dialects import OnASite
 from job_engine.site.job_types import Overrides
 from job_engine.site.settings import SiteSettings
@@ -25,6 +24,8 @@ from job_engine.store.controls import COLUMNS as CONTROL_COLUMNS
 from job_engine.store.session import Session
 
 NEW_SECONDS = 0.1
+
+Question = tuple[str, Sequence[Any]]  # a template and its parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,20 +36,21 @@ class Briefing:
     overrides: Overrides
     controls: Sequence[Sequence[Any]]  # rows of CONTROL_COLUMNS
     suspended: Sequence[str]  # organizations
+    lanes: Sequence[str] | None  # in which something waits; None: not asked
 
     def is_new(self) -> bool:
         """Whether it was read so short a time ago that asking again would hardly tell more."""
         return time.monotonic() - self.read_at < NEW_SECONDS
 
 
-def read(session: Session) -> Briefing:
+def read(session: Session, lanes_walk: Question | None = None) -> Briefing:
     """As it is in the database now. The rest of the process goes by the settings and overrides that were found."""
     suspension = Suspension.known()
-    found = _asked(session, suspension)
+    found, lanes = _asked(session, suspension, lanes_walk)
     in_force = settings.remember(found["setting"])
     if suspension.doctype != tenancy.tenant_doctype():  # the settings have named another one since
         Suspension.forget()
-        found = _asked(session, Suspension.known())
+        found, lanes = _asked(session, Suspension.known(), lanes_walk)
     return Briefing(
         time.monotonic(),
         datetime.fromisoformat(found["clock"][0][0]),
@@ -56,22 +58,27 @@ def read(session: Session) -> Briefing:
         job_types.remember(found["type"]),
         [_with_time(row) for row in found["control"]],
         [name for (name,) in found["suspended"]],
+        lanes,
     )
 
 
-def _asked(session: Session, suspension: Suspension) -> dict[str, list[list[Any]]]:
+def _asked(
+    session: Session, suspension: Suspension, lanes_walk: Question | None
+) -> tuple[dict[str, list[list[Any]]], list[str] | None]:
+    walks = [] if lanes_walk is None else [lanes_walk]
     try:
-        answer = ask(_question(session.dialect, suspension), session=session)
+        answer, *lanes = session.answers((_question(session.dialect, suspension), ()), *walks)
     except Exception as error:
         if not suspension.condition or not frappe.db.is_table_missing(error):
             raise
         Suspension.forget()  # the doctype was dropped since: its jobs say so when they run
-        answer = ask(_question(session.dialect, Suspension(suspension.doctype, "")), session=session)
+        without = Suspension(suspension.doctype, "")
+        answer, *lanes = session.answers((_question(session.dialect, without), ()), *walks)
     found: dict[str, list[list[Any]]] = {"clock": [], "setting": [], "type": [], "control": [], "suspended": []}
     for (text,) in answer:
         part, *row = json.loads(text)
         found[part].append(row)
-    return found
+    return found, [lane for (lane,) in lanes[0]] if lanes else None
 
 
 def _question(dialect: OnASite, suspension: Suspension) -> str:
@@ -84,9 +91,10 @@ def _question(dialect: OnASite, suspension: Suspension) -> str:
     ]
     if suspension.condition:
         parts.append(("suspended", "name", f" FROM `tab{suspension.doctype}` WHERE {suspension.condition}"))
-    return " UNION ALL ".join(
+    question = " UNION ALL ".join(
         "SELECT " + dialect.row_of(f"'{part}', {columns}") + rest for part, columns, rest in parts
     )
+    return question.replace("`", dialect.quote)
 
 
 def _with_time(control: Sequence[Any]) -> list[Any]:

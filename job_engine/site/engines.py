@@ -106,19 +106,19 @@ class RunnersEngine(SiteEngine):
     def __init__(self, store: SiteStore):
         super().__init__(store)
         self._desk = Desk()
-        self._admission = Admission(store)
+        self._admission = store.admission = Admission(store)
         self._around = Around()
         self.afterwards = afterwards.Afterwards(store)
         self.before_a_handler: Callable[[], None] = lambda: None
         self.when_it_takes_long: Callable[[], None] = lambda: None
 
     @classmethod
-    def for_runners(cls, alone: bool | None = None) -> RunnersEngine:
-        """`alone`: for a runner of one isolated job (True) or of all others (False)."""
+    def for_runners(cls, alone: bool | None = None, queue: str | None = None) -> RunnersEngine:
+        """`alone`: for a runner of one isolated job (True) or of all others (False); `queue`: that it is about to claim from."""
         store = SiteStore(site_dialect())
         store.alone = alone
         with store.session() as session:
-            store.lease_seconds = store.brief(session).settings.engine.lease_seconds
+            store.lease_seconds = store.brief(session, queue).settings.engine.lease_seconds
         return cls(store)
 
     def new_group(self, worker_id: str) -> Group:

@@ -53,9 +53,10 @@ def run(for_queue: str, alone: bool = False) -> None:
     """Be a runner of the connected site for a while."""
     with _signals() as stopping:
         surroundings = Surroundings(for_queue)
-        surroundings.take_up(alone)
         try:
-            with closing(RunnersEngine.for_runners(alone)) as engine, told_as_unavailable(engine.store.dialect):
+            with surroundings.taking_up(alone):
+                ready = RunnersEngine.for_runners(alone, for_queue)
+            with closing(ready) as engine, told_as_unavailable(engine.store.dialect):
                 if not surroundings.must_wait():
                     _Turn(engine, for_queue, alone, surroundings, stopping).run()
                     frappe.db.rollback()

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from job_engine.core.clock import DatabaseClock
+from job_engine.core.job import Job
 from job_engine.core.language import _
-from job_engine.core.priority import Lane
+from job_engine.core.priority import Lane, lane_ranges
 from job_engine.core.registry import Registry
 from job_engine.site import briefing
+from job_engine.site.admission import Admission
 from job_engine.site.briefing import Briefing
 from job_engine.site.job_types import isolated
 from job_engine.store import controls
+from job_engine.store.claiming import MOST_LANES
 from job_engine.store.controls import Controls, Key, Pause
 from job_engine.store.session import Session
 from job_engine.store.sql import SqlStore
@@ -38,14 +41,27 @@ class SiteControls(Controls):
 class SiteStore(SqlStore):
     alone: bool | None = None
     registry: Registry  # of the engine that has this store
+    admission: Admission | None = None  # of a runner's
     _briefing: Briefing | None = None  # read at the start of a runner
 
-    def brief(self, session: Session) -> Briefing:
-        """Ask for all that a runner must know. A claim that follows at once goes by it."""
-        known = self._briefing = briefing.read(session)
+    def brief(self, session: Session, queue: str | None = None) -> Briefing:
+        """Ask for all that a runner must know, of one queue what waits there. A claim that follows at once goes by it."""
+        walk = None if queue is None else self.dialect.lanes_walk(lane_ranges((queue,)), MOST_LANES)
+        known = self._briefing = briefing.read(session, walk)
         if isinstance(self.now, DatabaseClock):
             self.now.told(known.now)
         return known
+
+    def waiting_lanes(self, session: Session, ranges: Sequence[tuple[str, str]], most: int) -> Sequence[str]:
+        known = self._briefing
+        if known is None or known.lanes is None or not known.is_new():
+            return SqlStore.waiting_lanes(self, session, ranges, most)
+        self._briefing = replace(known, lanes=None)  # the next claim looks anew
+        return known.lanes
+
+    def ask_with_claim(self, session: Session, first: Job) -> None:
+        if self.admission is not None:
+            self.admission.look_ahead(session, first)
 
     def controls(self) -> Controls:
         self._briefing = None  # whoever asks by themselves may have paused something a moment ago

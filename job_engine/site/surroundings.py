@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -28,11 +30,24 @@ class Surroundings:
     def _redis(self) -> redis.Redis:
         return redis_queue.connection()
 
-    def take_up(self, alone: bool) -> None:
-        """The wake-up has arrived: the next enqueue needs another one."""
+    @contextmanager
+    def taking_up(self, alone: bool) -> Iterator[None]:
+        """The wake-up has arrived: the next enqueue needs another one. Redis is told first, and answers meanwhile."""
         job = get_current_job()
         connection = self._redis if job is None else job.connection  # which RQ has just used: it need not be opened
-        self._ask(lambda: connection.delete(wakeups.pending_key(self._queue, alone)))
+        pool = connection.connection_pool
+        line = self._ask(lambda: pool.get_connection("DEL"))
+        is_told = line and self._ask(lambda: line.send_command("DEL", wakeups.pending_key(self._queue, alone)) or True)
+        try:
+            yield
+            if is_told:
+                self._ask(line.read_response)
+                is_told = False
+        finally:
+            if is_told:
+                line.disconnect()  # what it would read next is the answer to this
+            if line:
+                pool.release(line)
 
     def must_wait(self) -> bool:
         """Whether jobs wait, all of them."""

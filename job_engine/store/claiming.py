@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Any
+from typing import Any, Protocol
 
 from job_engine.core.fairness import Candidate, before_the_suspect, pick, shares, turns
 from job_engine.core.job import Job
@@ -39,6 +39,19 @@ class Cursor:
         return self.last_served[rank]
 
 
+class Home(Protocol):
+    """What a claim asks of the store it is made for."""
+
+    def waiting_lanes(self, session: Session, ranges: Sequence[tuple[str, str]], most: int) -> Sequence[str]:
+        """The lanes of queued jobs within these ranges."""
+
+    def controls_on(self, session: Session) -> Controls:
+        """What is paused, and what has limits."""
+
+    def ask_with_claim(self, session: Session, first: Job) -> None:
+        """What must be known before the first of the jobs starts: asked in the round trip that commits the claim."""
+
+
 def claim_batch(
     session: Session,
     worker_id: str,
@@ -46,15 +59,15 @@ def claim_batch(
     now: datetime,
     lease_seconds: float,
     queues: tuple[str, ...] | None,
-    controls_on: Callable[[Session], Controls],
+    home: Home,
     cursor: Cursor,
 ) -> list[Job]:
     # Looked up before the transaction: an idle worker takes no lock, and what it saw is checked again by the locking read.
     cursor.held_back = False
-    lanes = _waiting_lanes(session, queues, cursor)
+    lanes = _waiting_lanes(session, queues, cursor, home)
     if not lanes:
         return []
-    in_force = controls_on(session)
+    in_force = home.controls_on(session)
     lanes = [lane for lane in lanes if in_force.pause_of(lane) is None]
     if not lanes:
         return []
@@ -65,7 +78,10 @@ def claim_batch(
             cursor.held_back = bool(room)
             return []
         controls.use_rates(session, in_force, [c.lane for c in chosen], now)
-        return _take(session, chosen, worker_id, now, lease_seconds)
+        jobs = _take(session, chosen, worker_id, now, lease_seconds)
+        session.post_commit()
+        home.ask_with_claim(session, jobs[0])
+        return jobs
 
 
 def _choose(
@@ -107,7 +123,7 @@ def _any_full(found: Sequence[Candidate], asked: Mapping[Lane, int], room: Mappi
     )
 
 
-def _waiting_lanes(session: Session, queues: tuple[str, ...] | None, cursor: Cursor) -> list[Lane]:
+def _waiting_lanes(session: Session, queues: tuple[str, ...] | None, cursor: Cursor, home: Home) -> list[Lane]:
     """The lanes in which something waits, up to MOST_LANES from where the last look ended. No job inside them is read."""
     found: set[str] = set()
     ranges: list[tuple[str, str]] = []
@@ -117,7 +133,7 @@ def _waiting_lanes(session: Session, queues: tuple[str, ...] | None, cursor: Cur
             [(origin, upto)] if seen is None else [(seen, upto), (origin, f"{seen}!")]
         )  # "!": the seen one included
     if ranges:
-        found.update(session.dialect.walk_lanes(session, ranges, MOST_LANES))
+        found.update(home.waiting_lanes(session, ranges, MOST_LANES))
     for origin, upto in lane_ranges(queues):
         mine = sorted(lane for lane in found if origin < lane < upto)
         seen = cursor.last_seen.pop(origin, origin)

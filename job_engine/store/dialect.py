@@ -153,10 +153,14 @@ class Dialect:
 
     def walk_lanes(self, session: Session, ranges: Sequence[tuple[str, str]], most: int) -> list[str]:
         """The lanes of queued jobs within these open ranges, at most so many of each, hopping from one to the next."""
+        return session.column(*self.lanes_walk(ranges, most))
+
+    def lanes_walk(self, ranges: Sequence[tuple[str, str]], most: int) -> tuple[str, Sequence[Any]]:
+        """The same as a template and its parameters."""
         one = f"SELECT {self.lane_parameter} AS origin, {self.lane_parameter} AS upto"
         seeds = " UNION ALL ".join([one] * len(ranges))
         parameters = [bound for bounds in ranges for bound in bounds]
-        return session.column(_WALK.replace("{seeds}", seeds), [*parameters, most])
+        return _WALK.replace("{seeds}", seeds), [*parameters, most]
 
     tuning: tuple[str, ...] = ()  # of the standalone tables, once, after they are made
     tables_like = ""  # SELECT that finds a table by its name

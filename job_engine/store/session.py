@@ -53,11 +53,31 @@ class Session:
         for _ in statements[1:]:
             self._cursor.nextset()
 
+    def _answers_of_posted(self) -> Iterator[Sequence[tuple[Any, ...]]]:
+        statements, self._posted = self._posted, []
+        self._cursor.execute(";".join(statements))
+        yield self._cursor.fetchall()
+        for _ in statements[1:]:
+            self._cursor.nextset()
+            yield self._cursor.fetchall()
+
     def rows(self, template: str, params: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         return self.execute(template, params).fetchall()  # type: ignore[no-any-return]
 
     def row(self, template: str, params: Sequence[Any] = ()) -> tuple[Any, ...] | None:
         return self.execute(template, params).fetchone()  # type: ignore[no-any-return]
+
+    def answers(self, *questions: tuple[str, Sequence[Any]]) -> list[Sequence[tuple[Any, ...]]]:
+        """The rows that answer each of them, if possible in one round trip."""
+        if not self._posts:
+            return [self.rows(*question) for question in questions]
+        posted = len(self._posted)
+        for template, params in questions:
+            self.post(template, params)
+        try:
+            return list(self._answers_of_posted())[posted:]
+        except Exception as error:
+            raise self.translated(error) from error
 
     def value(self, template: str, params: Sequence[Any] = ()) -> Any:
         row = self.row(template, params)
@@ -97,6 +117,16 @@ class Session:
     def commit(self) -> None:
         self.execute("COMMIT")
 
+    def post_commit(self) -> None:
+        """Commit, if possible in one round trip with what is asked next; at the latest where the transaction ends."""
+        self.post("COMMIT")
+
+    def _has_committed(self) -> bool:
+        if self._posted[-1:] == ["COMMIT"]:
+            self._posted.pop()
+            return False
+        return not self._posted and not self.dialect.in_transaction(self.connection)
+
     def rollback(self) -> None:
         """Leave the transaction, also one that the database has ended or that went with its connection."""
         self._posted.clear()
@@ -111,7 +141,8 @@ class Session:
         self.begin(for_claim)
         try:
             yield self
-            self.commit()
+            if not self._has_committed():
+                self.commit()
         except BaseException:
             self.rollback()
             raise

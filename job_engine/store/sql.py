@@ -108,9 +108,7 @@ class SqlStore(Store):
     def claim_batch(self, worker_id: str, limit: int, queues: tuple[str, ...] | None = None) -> list[Job]:
         cursor = self._cursors.setdefault(worker_id, claiming.Cursor(random.Random(worker_id)))
         return self.connections.repeat(
-            lambda s: claiming.claim_batch(
-                s, worker_id, limit, self.now(), self.lease_seconds, queues, self.controls_on, cursor
-            )
+            lambda s: claiming.claim_batch(s, worker_id, limit, self.now(), self.lease_seconds, queues, self, cursor)
         )
 
     def is_held_back(self, worker_id: str) -> bool:
@@ -274,6 +272,12 @@ class SqlStore(Store):
     def controls_on(self, session: Session) -> Controls:
         """The controls in force: of the code, of an operator, and of whatever a home of the engine adds."""
         return controls.read(session, self.code_limits())
+
+    def waiting_lanes(self, session: Session, ranges: Sequence[tuple[str, str]], most: int) -> Sequence[str]:
+        return session.column(*self.dialect.lanes_walk(ranges, most))
+
+    def ask_with_claim(self, session: Session, first: Job) -> None:
+        """Nothing: a handler may start at once."""
 
     # Workers -------------------------------------------------------------------------------------------------------
 
