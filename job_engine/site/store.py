@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from job_engine.core.clock import DatabaseClock
+from job_engine.core.errors import StoreUnavailable
 from job_engine.core.job import Job
 from job_engine.core.language import _
 from job_engine.core.priority import Lane, lane_ranges
@@ -60,8 +61,21 @@ class SiteStore(SqlStore):
         return known.lanes
 
     def ask_with_claim(self, session: Session, first: Job) -> None:
-        if self.admission is not None:
+        """Whether the first of the jobs may run. A question that fails does not undo the claim, which is committed by then: it is
+        asked again when the job starts, and then it is the job that fails.
+        """
+        if self.admission is None:
+            return
+        try:
             self.admission.look_ahead(session, first)
+        except Exception as error:
+            dialect = self.dialect
+            if (
+                isinstance(error, StoreUnavailable)
+                or dialect.is_conflict(error)
+                or dialect.in_transaction(session.connection)
+            ):
+                raise
 
     def controls(self) -> Controls:
         self._briefing = None  # whoever asks by themselves may have paused something a moment ago

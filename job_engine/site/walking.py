@@ -10,7 +10,7 @@ from job_engine.core.states import Status
 
 MOST_VALUES = 10  # of a column, for which walks are made
 MOST_WALKS = 500
-_FOR_A_MOMENT = "SET STATEMENT max_statement_time = 0.2 FOR"  # seconds
+_FOR_A_MOMENT = "SET STATEMENT max_statement_time = 0.3 FOR"  # seconds
 _TIMED_OUT = 1969  # MariaDB's number of that error
 
 # What is read from these indexes without a look at the jobs themselves.

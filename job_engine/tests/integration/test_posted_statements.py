@@ -55,3 +55,42 @@ def test_many_statements_come_after_what_was_posted(engine: Engine, name: str) -
         session.post(RENAME, ("mail", name))
         session.many("UPDATE {job} SET queue = %s WHERE name = %s AND queue = %s", [("late", name, "mail")])
     assert engine.get(name).queue == "late"
+
+
+def test_several_questions_have_an_answer_each(engine: Engine, name: str) -> None:
+    with engine.store.transaction() as session:
+        session.post(RENAME, (ODD, name))
+        answers = session.answers((QUEUE, (name,)), (QUEUE, ("no such job",)), ("SELECT name FROM {job}", ()))
+        assert [list(rows) for rows in answers] == [[(ODD,)], [], [(name,)]]
+
+
+def test_a_question_that_fails_fails_all_of_them(engine: Engine, name: str) -> None:
+    with pytest.raises(Exception, match="no_such_column"), engine.store.transaction() as session:
+        session.post(RENAME, ("mail", name))
+        session.answers((QUEUE, (name,)), ("SELECT no_such_column FROM {job}", ()))
+    assert engine.get(name).queue == "default"
+
+
+def test_a_commit_goes_out_with_the_next_question(engine: Engine, name: str) -> None:
+    with engine.store.transaction() as session:
+        session.post(RENAME, ("mail", name))
+        session.post_commit()
+        assert session.value(QUEUE, (name,)) == "mail"
+        session.rollback()
+    assert engine.get(name).queue == "mail"
+
+
+def test_a_posted_commit_is_made_where_nothing_is_asked_any_more(engine: Engine, name: str) -> None:
+    with engine.store.transaction() as session:
+        session.post(RENAME, ("mail", name))
+        session.post_commit()
+    assert engine.get(name).queue == "mail"
+
+
+def test_a_posted_commit_comes_not_after_a_statement_that_failed(engine: Engine, name: str) -> None:
+    with pytest.raises(Exception, match="no_such_column"), engine.store.transaction() as session:
+        session.post(RENAME, ("mail", name))
+        session.post("UPDATE {job} SET no_such_column = 1")
+        session.post_commit()
+        session.value(QUEUE, (name,))
+    assert engine.get(name).queue == "default"

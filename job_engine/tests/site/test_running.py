@@ -9,10 +9,13 @@ import pytest
 
 import job_engine
 from job_engine.core.states import Status
-from job_engine.site import briefing, engine, job_types
+from job_engine.runner import Runner
+from job_engine.site import admission, briefing, engine, job_types
 from job_engine.site.engines import RunnersEngine
+from job_engine.store.session import Session
 from job_engine.tests.site import jobs, people
 from job_engine.tests.site.running import QUEUE, Bench
+from job_engine.worker_id import new_worker_id
 
 
 def test_a_job_runs_as_the_user_who_enqueued_it(here: Bench) -> None:
@@ -50,6 +53,36 @@ def test_a_disabled_users_job_ends_in_dead_letter(here: Bench) -> None:
     dead = here.get(job)
     assert (dead.status, dead.error_type, here.effects(job)) == (Status.DEAD_LETTER, "Permanent", [])
     assert "is disabled" in (dead.last_error or "")
+
+
+def test_a_question_about_the_user_that_fails_with_the_claim_does_not_undo_it(
+    here: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, failures = admission._look, [RuntimeError("once")]
+
+    def look_or_fail(session: Session, user: str, organization: str | None) -> object:
+        session.rows("SELECT 1")  # with which the claim is committed
+        if failures:
+            raise failures.pop()
+        return look(session, user, organization)
+
+    monkeypatch.setattr(admission, "_look", look_or_fail)
+    job = here.enqueue("test.effect", {"value": "x"})
+    assert here.run() == 1
+    assert not failures
+    assert (here.get(job).status, here.get(job).attempts, here.effects(job)) == (Status.COMPLETED, 1, ["x"])
+
+
+def test_what_waits_is_known_from_the_start_and_looked_for_anew_after_that(here: Bench) -> None:
+    first = here.enqueue("test.effect", {"value": "first"})
+    frappe.db.commit()
+    with closing(RunnersEngine.for_runners(alone=False, queue=QUEUE)) as runners:
+        runner = Runner(runners, new_worker_id(), (QUEUE,))
+        second = here.enqueue("test.effect", {"value": "second"}, organization=people.organization("Late"))
+        frappe.db.commit()
+        assert (runner.run_batch(10), runner.run_batch(10), runner.run_batch(10)) == (1, 1, 0)
+        runner.close()
+    assert [here.get(job).status for job in (first, second)] == [Status.COMPLETED] * 2
 
 
 def test_a_user_who_lost_the_organization_has_no_jobs_run_for_it(here: Bench) -> None:
