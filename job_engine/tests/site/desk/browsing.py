@@ -61,7 +61,7 @@ class Desk:
         )
         ran = self.page.evaluate("() => { const ran = window.pwned; delete window.je_pwned; return ran; }")
         assert ran is None, f"what somebody wrote was run as code: {ran}"
-        assert self.errors == []
+        assert not self.errors, f"errors of the page: {self.errors}"
 
     # Where
 
