@@ -20,6 +20,7 @@ from job_engine.site.orders import AGE, FREE, ORDERS, as_written
 from job_engine.site.walking import (
     COLUMNS_OF,
     MOST_WALKS,
+    ORGANIZATIONS,
     Run,
     TookTooLong,
     Walk,
@@ -37,9 +38,7 @@ from job_engine.site.walking import (
 LITTLE = 1_000  # so many jobs are read at once
 SCATTERED = 5_000  # so many, where nothing is quicker
 COVERED = 150_000  # so many, where an index has all that is asked of them
-OF_ORGANIZATIONS = (
-    100_000  # so many, where that is the organizations' index: anything else would lead to other people's
-)
+OF_ORGANIZATIONS = 100_000  # so many, where that is the organizations' index: others lead to other people's
 
 _EVERY = frozenset(Status)
 _WAITING = _EVERY - ENDED
@@ -56,7 +55,6 @@ _BY_VALUE = {
     "user": "je_job_list_user",
     "status": "je_job_ended",
 }
-_ORGANIZATIONS = "je_job_list_status"
 _TIMES = ("started_at", "ended_at", "modified")
 #: Columns that one may filter by with a million jobs, and soon get every match.
 KNOWN = (*_ONLY_IN, *_OF_LEASES, *_BY_VALUE, *_TIMES, "run_after", "blockers", "queue", "priority", "depends_on")
@@ -107,7 +105,7 @@ def _best(run: Run, places: Sequence[Within], in_order: Sequence[Within]) -> Wit
     covering = [place for place in places if place.covers]
     return (
         _small(run, places, LITTLE)
-        or _small(run, [place for place in covering if place.index == _ORGANIZATIONS], OF_ORGANIZATIONS)
+        or _small(run, [place for place in covering if place.index == ORGANIZATIONS], OF_ORGANIZATIONS)
         or next(iter(in_order), None)
         or _small(run, covering, COVERED)
         or _small(run, places, SCATTERED)
@@ -129,7 +127,7 @@ Way = Callable[[Run, Which, Sequence[Filter]], Iterator[Within]]
 def _places(run: Run, wanted: Which, filters: Sequence[Filter]) -> Iterator[Within]:
     organizations = wanted.given.get("organization")
     if organizations:
-        yield Within(_ORGANIZATIONS, one_of("organization", organizations))
+        yield Within(ORGANIZATIONS, one_of("organization", organizations))
     for way in _WAYS:
         try:
             yield from way(partial(for_a_moment, run), wanted, filters)

@@ -22,6 +22,7 @@ from job_engine.site.orders import ORDERS
 from job_engine.site.walking import (
     COLUMNS_OF,
     MOST_WALKS,
+    ORGANIZATIONS,
     Question,
     Run,
     TookTooLong,
@@ -39,7 +40,6 @@ LITTLE = 1_000  # so many matches are read and sorted at once
 SCATTERED = 20_000  # above that, a look at every row is quicker than a look from an index at each that matches
 TOGETHER = 100_000  # so many are read at once where they lie together, or an index has all that is asked of them
 _ALL = 2**62  # rows
-_ORGANIZATIONS = "je_job_list_status"  # begins with the organization, and has nearly all that lists are about
 
 
 def names(run: Run, can_walk: bool, asked: Question) -> list[str]:
@@ -50,7 +50,7 @@ def names(run: Run, can_walk: bool, asked: Question) -> list[str]:
     if wanted.within.is_small if wanted.within else _are_few(run, wanted):
         return first_column(run(*(_read if wanted.within and wanted.within.covers else _read_apart)(asked)))
     read = {*(wanted.columns or ()), *ORDERS[asked.sort].columns}
-    if read <= COLUMNS_OF[_ORGANIZATIONS] and (narrowed := _in_organizations(run, wanted)):
+    if read <= COLUMNS_OF[ORGANIZATIONS] and (narrowed := _in_organizations(run, wanted)):
         return first_column(run(*_read(replace(asked, wanted=narrowed))))
     try:
         return _walk(run, asked)
@@ -69,8 +69,8 @@ def _read_after_all(run: Run, asked: Question) -> tuple[str, list[Any]]:
     wanted = asked.wanted
     if wanted.within is not None and wanted.within.covers:
         return _read(asked)
-    if wanted.columns is not None and wanted.columns | ORDERS[asked.sort].columns <= COLUMNS_OF[_ORGANIZATIONS]:
-        everywhere = Within(_ORGANIZATIONS, Which("organization >= ''"))
+    if wanted.columns is not None and wanted.columns | ORDERS[asked.sort].columns <= COLUMNS_OF[ORGANIZATIONS]:
+        everywhere = Within(ORGANIZATIONS, Which("organization >= ''"))
         return _read(replace(asked, wanted=replace(wanted, within=everywhere)))
     if wanted.is_of_a_time or are_at_most(run, wanted.within.everything if wanted.within else wanted, SCATTERED):
         return _read_apart(asked)
@@ -81,14 +81,14 @@ def _in_organizations(run: Run, wanted: Which) -> Which | None:
     """The same jobs by organization and state, where the organizations' index has few of them; otherwise None."""
     organizations, states = wanted.given.get("organization", ()), wanted.given.get("status", ())
     if organizations and are_at_most(run, one_of("organization", organizations), TOGETHER):
-        return replace(wanted, within=Within(_ORGANIZATIONS, one_of("organization", organizations)))
+        return replace(wanted, within=Within(ORGANIZATIONS, one_of("organization", organizations)))
     if organizations or not states or not are_at_most(run, one_of("status", states), SCATTERED):
         return None
     every = first_column(
-        run(f"SELECT organization FROM {{job}} FORCE INDEX ({_ORGANIZATIONS}) GROUP BY organization", ())
+        run(f"SELECT organization FROM {{job}} FORCE INDEX ({ORGANIZATIONS}) GROUP BY organization", ())
     )
     return (
-        replace(wanted, within=Within(_ORGANIZATIONS, one_of("organization", every)))
+        replace(wanted, within=Within(ORGANIZATIONS, one_of("organization", every)))
         if len(every) <= MOST_WALKS
         else None
     )

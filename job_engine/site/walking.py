@@ -13,6 +13,7 @@ MOST_WALKS = 500
 _FOR_A_MOMENT = "SET STATEMENT max_statement_time = 0.3 FOR"  # seconds
 _TIMED_OUT = 1969  # MariaDB's number of that error
 
+ORGANIZATIONS = "je_job_list_status"  # an index: begins with the organization, and has nearly all that lists are about
 # What is read from these indexes without a look at the jobs themselves.
 COLUMNS_OF = {
     "je_job_lease": {"name", "status", "lease_expires_at", "error_type", "max_attempts", "attempts", "progress"},
@@ -20,7 +21,7 @@ COLUMNS_OF = {
     "je_job_promote": {"name", "status", "blockers", "run_after"},
     "je_job_list_type": {"name", "job_type", "creation"},
     "je_job_list_user": {"name", "user", "creation"},
-    "je_job_list_status": {
+    ORGANIZATIONS: {
         "name", "organization", "status", "creation", "job_type", "user", "attempts", "max_attempts", "progress", "error_type",
         "run_after", "started_at", "ended_at",
     },

@@ -274,7 +274,7 @@ class SqlStore(Store):
         return controls.read(session, self.code_limits())
 
     def waiting_lanes(self, session: Session, ranges: Sequence[tuple[str, str]], most: int) -> Sequence[str]:
-        return session.column(*self.dialect.lanes_walk(ranges, most))
+        return self.dialect.walk_lanes(session, ranges, most)
 
     def ask_with_claim(self, session: Session, first: Job) -> None:
         """Nothing: a handler may start at once."""
